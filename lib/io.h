@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef OPJIT_LIB_IO_H
+#define OPJIT_LIB_IO_H
+/* Whole reads and writes (EINTR and short ones are carried on), small files, and directories. 0 or -errno. */
+#include <sys/types.h>
+
+#include "lib/strbuf.h"
+
+int io_write_full(int fd, const void *data, size_t len);
+int io_pwrite_full(int fd, const void *data, size_t len, off_t at);
+/* Up to len bytes; the number read (less only at end of file) or -errno. */
+ssize_t io_read_full(int fd, void *data, size_t len);
+/* The rest of fd is appended to sb, at most its cap: -E2BIG beyond. Works on /proc files. */
+int io_read_all(int fd, struct strbuf *sb);
+/* As above, of a path below dirfd (AT_FDCWD for the current one). */
+int io_slurp(int dirfd, const char *path, struct strbuf *sb);
+/* Writes path.tmp-PID, fsyncs and renames it over path: readers see the old or the new file, whole. */
+int io_replace(const char *path, const void *data, size_t len, mode_t mode);
+/* mkdir -p. An existing directory is no error. */
+int io_mkdirs(const char *path, mode_t mode);
+/* rm -r below dirfd without following links; adds the bytes and files freed to *bytes and *files if not NULL. */
+int io_remove_tree(int dirfd, const char *path, uint64_t *bytes, uint64_t *files);
+/* Opens a regular file that somebody else may have put there: O_NOFOLLOW|O_NONBLOCK; -ENXIO if it is not regular. */
+int io_open_regular(int dirfd, const char *path, int flags);
+
+#endif

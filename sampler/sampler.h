@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef OPJIT_SAMPLER_SAMPLER_H
+#define OPJIT_SAMPLER_SAMPLER_H
+/*
+ * perf_event_open to typed events. A sampler watches a command that the caller is about to start, processes that
+ * run already, or the whole machine. All times are CLOCK_MONOTONIC. Single-threaded.
+ *
+ * Texts: every function that can be refused by the kernel fills `why` (a strbuf of the caller) with one line: what
+ * the kernel did, the likely cause, the fix. The caller prints it. Notices (fallback to cpu-clock, smaller rings,
+ * user space only) come through opts.notice, one line each.
+ */
+#include "format/evlog/event.h"
+#include "lib/strbuf.h"
+
+enum sampler_target { SAMPLER_COMMAND, SAMPLER_PIDS, SAMPLER_SYSTEM };
+
+struct sampler_event {
+	char *spec;       /* as the user wrote it: name[:count[:um[:k[:u]]]], rHEX, cpu-clock, a tracepoint */
+};
+
+struct sampler_opts {
+	enum sampler_target target;
+	const int32_t *pids;          /* SAMPLER_PIDS; SAMPLER_COMMAND: one, stopped before its exec */
+	size_t n_pids;
+	const char *const *events;    /* specs; none = cycles, else cpu-clock */
+	size_t n_events;
+	uint64_t freq;                /* samples a second a CPU for events without a count; 0 = 997 */
+	bool callgraph;
+	uint32_t max_stack;           /* 0 = the kernel's limit */
+	uint32_t ring_pages;          /* data pages a CPU, power of two; 0 = 128 (512 KiB) */
+	bool user_only;               /* forced by paranoid for non-root, said once */
+	const char *proc_root;        /* NULL = /proc */
+	void (*notice)(void *arg, const char *line);
+	void *arg;
+};
+
+struct sampler;
+
+struct sampler_stats {
+	uint64_t samples, lost, throttled, records, bad_records;
+	uint32_t n_fds, n_rings, ring_pages;
+	bool user_only, fallback; /* fallback: cpu-clock in place of what was asked */
+	bool no_system;           /* set when namespaces, ksymbol … were refused */
+};
+
+/* Opens events (disabled). COMMAND: enable_on_exec. */
+int sampler_open(struct sampler **ret, const struct sampler_opts *o, struct strbuf *why);
+void sampler_free(struct sampler *s);
+/* Emits what exists already: EV_EVENTDESC, kernel and module mappings, and for PIDS/SYSTEM every process with its
+ * EV_PROC, EV_COMM, EV_MMAP. Call once after open. Stamp: the time of the call. */
+int sampler_synthesize(struct sampler *s, ev_sink_fn *sink, void *arg);
+int sampler_enable(struct sampler *s);
+int sampler_disable(struct sampler *s);
+/* A descriptor to poll(2) that becomes readable when a ring is half full. */
+int sampler_fd(const struct sampler *s);
+/* Takes everything the rings have, ring after ring (each in order of time), as events; ends with EV_SYNC for each
+ * cpu stamped with the time before the drain began: nothing older comes later from that cpu. After an exec or a
+ * first sight of a process an EV_PROC read from /proc is emitted. */
+int sampler_drain(struct sampler *s, ev_sink_fn *sink, void *arg);
+/* SAMPLER_PIDS: false when all of them have exited. */
+bool sampler_alive(const struct sampler *s);
+void sampler_stats(const struct sampler *s, struct sampler_stats *ret);
+
+#endif
