@@ -1,1 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+EXTRA_DIST += tests/run-check tests/install-packages tests/demo tests/cli/lib.sh
+
+# lib/ and the tree itself
+check_PROGRAMS += tests/unit/test-base
+UNIT_TESTS += tests/unit/test-base
+VALGRIND_TESTS += tests/unit/test-base
+tests_unit_test_base_LDADD = lib/libbase.la
+CLI_TESTS += tests/cli/tree.sh
+EXTRA_DIST += tests/cli/tree.sh
