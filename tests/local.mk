@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-EXTRA_DIST += tests/run-check tests/install-packages tests/demo tests/cli/lib.sh
+EXTRA_DIST += tests/run-check tests/install-packages tests/demo tests/fresh-clone tests/cli/lib.sh
 
 # lib/ and the tree itself
 check_PROGRAMS += tests/unit/test-base
