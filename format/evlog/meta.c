@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "format/evlog/cursor.h"
+
+#include <errno.h>
+
+#include "lib/reader.h"
+
+void evlog_meta_done(struct evlog_meta *m)
+{
+	for (uint32_t i = 0; i < m->n_strings; i++)
+		free(m->strings[i]);
+	free(m->strings);
+	for (unsigned int i = 0; i < ARRAY_SIZE(m->user); i++) {
+		free(m->user[i].name);
+		free(m->user[i].fields);
+	}
+	*m = (struct evlog_meta){ 0 };
+}
+
+const char *evlog_meta_string(const struct evlog_meta *m, uint32_t id)
+{
+	return id < m->n_strings ? m->strings[id] : NULL;
+}
+
+uint64_t evlog_meta_ns(const struct evlog_meta *m, uint64_t clock)
+{
+	__int128 d;
+
+	if (m->clock_kind != EVLOG_CLOCK_TSC)
+		return clock;
+	d = (__int128)((int64_t)(clock - m->anchor_clock)) * (__int128)m->mult;
+	return m->anchor_mono + (uint64_t)(int64_t)(d >> 32);
+}
+
+static int meta_init(struct evlog_meta *m, struct reader *r)
+{
+	uint32_t version = reader_u32(r), n = reader_u32(r), page = reader_u32(r), kind = reader_u32(r);
+	uint64_t hz = reader_u64(r), clock = reader_u64(r), mono = reader_u64(r), real = reader_u64(r);
+	const char *machine = reader_str(r);
+
+	if (r->bad || n > EVLOG_MAX_STREAMS || page > EVLOG_PAGE_MAX || !hz ||
+	    (kind != EVLOG_CLOCK_MONOTONIC && kind != EVLOG_CLOCK_TSC))
+		return -EBADMSG;
+	m->have_init = true;
+	m->version = version;
+	m->n_streams = n;
+	m->page_size = page;
+	m->clock_kind = kind;
+	m->freq_hz = hz;
+	m->anchor_clock = clock;
+	m->anchor_mono = mono;
+	m->anchor_real = real;
+	m->mult = (uint64_t)(((unsigned __int128)NSEC_PER_SEC << 32) / hz);
+	strncpy(m->machine, machine, sizeof(m->machine) - 1);
+	return 0;
+}
+
+static int meta_string(struct evlog_meta *m, struct reader *r)
+{
+	uint32_t id = reader_u32(r), parent = reader_u32(r), len = reader_u32(r);
+	const char *bytes = reader_take(r, len), *up = "";
+	size_t up_len;
+	char *s;
+
+	if (!bytes || id >= EVLOG_MAX_STRINGS)
+		return -EBADMSG;
+	if (parent != EVLOG_NO_STRING) {
+		up = evlog_meta_string(m, parent);
+		if (!up)
+			up = "?"; /* its piece was lost */
+	}
+	up_len = strlen(up);
+	if (up_len + len > EVLOG_MAX_STRING || m->string_bytes + up_len + len > EVLOG_MAX_STRING_BYTES)
+		return -E2BIG;
+	if (id >= m->strings_room) {
+		uint32_t room = MAX(64u, m->strings_room);
+		char **p;
+		while (room <= id)
+			room *= 2;
+		p = realloc(m->strings, room * sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		m->strings = p;
+		m->strings_room = room;
+	}
+	while (m->n_strings <= id)
+		m->strings[m->n_strings++] = NULL;
+	if (m->strings[id]) /* told before: the first meaning stays, events may point to it */
+		return strlen(m->strings[id]) == up_len + len ? 0 : -EBADMSG;
+	s = malloc(up_len + len + 1);
+	if (!s)
+		return -ENOMEM;
+	memcpy(s, up, up_len);
+	memcpy(s + up_len, bytes, len);
+	s[up_len + len] = 0;
+	m->strings[id] = s;
+	m->string_bytes += up_len + len;
+	return 0;
+}
+
+static int meta_event(struct evlog_meta *m, struct reader *r)
+{
+	uint32_t id = reader_u32(r) & 0xffff;
+	const char *name, *fields;
+
+	reader_u32(r); /* payload words; the ids themselves say how to be skipped */
+	name = reader_str(r);
+	fields = reader_str(r);
+	if (r->bad)
+		return -EBADMSG;
+	if (id < ARRAY_SIZE(m->user) && !m->user[id].name) {
+		m->user[id].name = strdup(name);
+		m->user[id].fields = strdup(fields);
+		if (!m->user[id].name || !m->user[id].fields)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int meta_timesync(struct evlog_meta *m, struct reader *r)
+{
+	uint64_t clock = reader_u64(r), mono = reader_u64(r);
+
+	reader_u64(r); /* realtime: the anchor of INIT stays the one used, so that times do not jump */
+	if (r->bad)
+		return -EBADMSG;
+	(void)clock;
+	(void)mono;
+	(void)m;
+	return 0;
+}
+
+static int meta_record(struct evlog_meta *m, uint32_t id, struct reader *r)
+{
+	if (id == META_CLOSELOG) {
+		m->closed = true;
+		return 0;
+	}
+	if (id == ID_TIMESYNC)
+		return meta_timesync(m, r);
+	reader_u32(r); /* the count of words */
+	switch (id) {
+	case META_INIT:
+		return meta_init(m, r);
+	case META_EVENT:
+		return meta_event(m, r);
+	case META_STRING:
+		return meta_string(m, r);
+	}
+	return 0; /* of a later minor version */
+}
+
+/* Words of the payload that starts at r, by the id; -1 if it cannot be. */
+static int64_t meta_words(const struct reader *r, uint32_t id)
+{
+	if (id == META_CLOSELOG)
+		return 0;
+	if (id == ID_TIMESYNC)
+		return 6;
+	if (reader_left(r) < 4)
+		return -1;
+	return wire_ld32(r->data + r->pos, r->swap);
+}
+
+int evlog_meta_feed(struct evlog_meta *m, const void *data, size_t len, bool swap, bool last)
+{
+	struct reader r = reader_of(data, len);
+	int ret = 0;
+
+	r.swap = swap;
+	while (reader_left(&r)) {
+		uint32_t head = reader_u32(&r), id = head & 31;
+		int64_t words;
+		struct reader body;
+
+		if (id == ID_LONG || id == ID_DISCARDED || id == ID_FULL) {
+			uint32_t iw = reader_u32(&r);
+			if (id == ID_FULL)
+				reader_u64(&r);
+			words = iw >> 16;
+			id = id == ID_DISCARDED ? id : iw & 0xffff;
+		} else {
+			words = meta_words(&r, id);
+		}
+		if (r.bad || words < 0 || (uint64_t)words * 4 > reader_left(&r) ||
+		    (words == 0 && id != META_CLOSELOG && id != ID_DISCARDED))
+			goto bad;
+		body = reader_of(r.data + r.pos, (size_t)words * 4);
+		body.swap = swap;
+		r.pos += (size_t)words * 4;
+		ret = id == META_CLOSELOG && !last ? -EBADMSG : meta_record(m, id, &body);
+		if (ret == -ENOMEM)
+			return ret;
+		if (ret < 0) /* this record alone is left out */
+			m->bad++;
+	}
+	return 0;
+bad:
+	m->bad++;
+	return -EBADMSG;
+}
