@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef OPJIT_DAEMON_ACCOUNT_H
+#define OPJIT_DAEMON_ACCOUNT_H
+/* From a resolved sample to the session's store: sample files, totals, call stacks. */
+#include "daemon/resolver.h"
+#include "session/session.h"
+
+struct account;
+
+struct account_opts {
+	bool callgraph;
+	bool separate_tgid;       /* for files and the kernel too; JIT images and ranges always are by process */
+	bool separate_tid, separate_cpu;
+	uint64_t from_ns, to_ns;  /* samples outside are not counted; to 0 = no end */
+};
+
+/* r and s stay the caller's. */
+int account_new(struct account **ret, struct resolver *r, struct session_store *s, const struct account_opts *o);
+void account_free(struct account *a);
+/* EV_SAMPLE, EV_LOST and EV_EVENTDESC; others are ignored. */
+int account_event(struct account *a, const struct ev *e);
+/* The store was given new files (reset): forget the numbers. */
+void account_set_store(struct account *a, struct session_store *s);
+/* JIT images that have samples: source number and segment. Each is told once, unless rewind. */
+typedef int account_image_fn(void *arg, const char *instance, uint32_t source, uint32_t segment);
+int account_each_image(struct account *a, account_image_fn *fn, void *arg);
+/* Writes the kernel's ranges and quality facts into the session's info. */
+int account_notes(struct account *a);
+
+#endif

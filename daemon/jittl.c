@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "daemon/jittl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#define BLOCK 128
+#define MAX_HEAPS 64
+
+#define K_KIND 3u
+#define K_SINCE_UNKNOWN 4u
+
+struct block { /* struct of arrays: a look-up touches addr and size only */
+	uint64_t addr[BLOCK];
+	uint32_t size[BLOCK];
+	uint64_t load[BLOCK];
+	uint64_t unload[BLOCK];
+	uint64_t off_seg[BLOCK]; /* segment << 40 | image offset */
+	uint32_t id[BLOCK];
+	uint8_t kind[BLOCK];
+	uint16_t n;
+	uint32_t max_size;
+};
+
+struct jittl {
+	uint64_t *first;      /* address of each block's first region */
+	uint64_t *reach;      /* highest end in this block and all before it */
+	struct block **blocks;
+	size_t n_blocks, room;
+	uint64_t lo, hi;      /* bounds over regions and heaps */
+	struct jittl_heap heaps[MAX_HEAPS];
+	size_t n_heaps;
+	uint64_t n, n_dead, prune_at;
+	uint64_t n_loads, n_bad, n_pruned;
+};
+
+int jittl_new(struct jittl **ret)
+{
+	struct jittl *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return -ENOMEM;
+	j->lo = UINT64_MAX;
+	j->prune_at = 1024;
+	*ret = j;
+	return 0;
+}
+
+void jittl_free(struct jittl *j)
+{
+	if (!j)
+		return;
+	for (size_t i = 0; i < j->n_blocks; i++)
+		free(j->blocks[i]);
+	free(j->blocks);
+	free(j->first);
+	free(j->reach);
+	free(j);
+}
+
+/* --- the table of blocks ------------------------------------------------------------------------------- */
+
+static int table_room(struct jittl *j)
+{
+	size_t room = j->room ? j->room * 2 : 8;
+	void *p;
+
+	if (j->n_blocks < j->room)
+		return 0;
+	if (!(p = realloc(j->first, room * sizeof(*j->first))))
+		return -ENOMEM;
+	j->first = p;
+	if (!(p = realloc(j->reach, room * sizeof(*j->reach))))
+		return -ENOMEM;
+	j->reach = p;
+	if (!(p = realloc(j->blocks, room * sizeof(*j->blocks))))
+		return -ENOMEM;
+	j->blocks = p;
+	j->room = room;
+	return 0;
+}
+
+static int table_insert(struct jittl *j, size_t at, struct block *b)
+{
+	int r = table_room(j);
+
+	if (r < 0)
+		return r;
+	memmove(j->first + at + 1, j->first + at, (j->n_blocks - at) * sizeof(*j->first));
+	memmove(j->reach + at + 1, j->reach + at, (j->n_blocks - at) * sizeof(*j->reach));
+	memmove(j->blocks + at + 1, j->blocks + at, (j->n_blocks - at) * sizeof(*j->blocks));
+	j->blocks[at] = b;
+	j->n_blocks++;
+	return 0;
+}
+
+static uint64_t block_end(const struct block *b)
+{
+	uint64_t end = 0;
+
+	for (unsigned int i = 0; i < b->n; i++)
+		end = MAX(end, b->addr[i] + b->size[i]);
+	return end;
+}
+
+/* Block `at` changed in any way: its entries in the table, and the reach of those behind. */
+static void table_fix(struct jittl *j, size_t at)
+{
+	struct block *b = j->blocks[at];
+	uint64_t reach = MAX(at ? j->reach[at - 1] : 0, block_end(b));
+
+	b->max_size = 0;
+	for (unsigned int i = 0; i < b->n; i++)
+		b->max_size = MAX(b->max_size, b->size[i]);
+	j->first[at] = b->addr[0];
+	j->reach[at] = reach;
+}
+
+/* The last block whose first address is ≤ addr; n_blocks if there is none. */
+static size_t table_find(const struct jittl *j, uint64_t addr)
+{
+	const uint64_t *base = j->first;
+	size_t n = j->n_blocks;
+
+	if (!n || addr < base[0])
+		return j->n_blocks;
+	while (n > 1) {
+		size_t half = n / 2;
+
+		base = base[half] <= addr ? base + half : base;
+		n -= half;
+	}
+	return (size_t)(base - j->first);
+}
+
+/* How many regions of the block start at or before addr. */
+static unsigned int block_upper(const struct block *b, uint64_t addr)
+{
+	const uint64_t *base = b->addr;
+	unsigned int n = b->n;
+
+	while (n > 1) {
+		unsigned int half = n / 2;
+
+		base = base[half] <= addr ? base + half : base;
+		n -= half;
+	}
+	return (unsigned int)(base - b->addr) + (b->n && *base <= addr);
+}
+
+/* --- one region in a block ----------------------------------------------------------------------------- */
+
+static void slots_move(struct block *to, unsigned int ti, const struct block *from, unsigned int fi, unsigned int n)
+{
+	memmove(to->addr + ti, from->addr + fi, n * sizeof(*to->addr));
+	memmove(to->size + ti, from->size + fi, n * sizeof(*to->size));
+	memmove(to->load + ti, from->load + fi, n * sizeof(*to->load));
+	memmove(to->unload + ti, from->unload + fi, n * sizeof(*to->unload));
+	memmove(to->off_seg + ti, from->off_seg + fi, n * sizeof(*to->off_seg));
+	memmove(to->id + ti, from->id + fi, n * sizeof(*to->id));
+	memmove(to->kind + ti, from->kind + fi, n * sizeof(*to->kind));
+}
+
+static void slot_set(struct block *b, unsigned int i, const struct jittl_region *r)
+{
+	b->addr[i] = r->addr;
+	b->size[i] = (uint32_t)r->size;
+	b->load[i] = r->load_ns;
+	b->unload[i] = r->unload_ns;
+	b->off_seg[i] = (uint64_t)r->segment << 40 | r->image_offset;
+	b->id[i] = r->id;
+	b->kind[i] = (uint8_t)((r->kind & K_KIND) | (r->since_unknown ? K_SINCE_UNKNOWN : 0));
+}
+
+static void slot_get(const struct block *b, unsigned int i, struct jittl_region *r)
+{
+	r->addr = b->addr[i];
+	r->size = b->size[i];
+	r->load_ns = b->load[i];
+	r->unload_ns = b->unload[i];
+	r->image_offset = b->off_seg[i] & JITTL_MAX_OFFSET;
+	r->segment = (uint32_t)(b->off_seg[i] >> 40);
+	r->id = b->id[i];
+	r->kind = b->kind[i] & K_KIND;
+	r->since_unknown = b->kind[i] & K_SINCE_UNKNOWN;
+}
+
+/* Where a region goes: behind all with the same address and an earlier or equal time. */
+static unsigned int slot_for(const struct block *b, const struct jittl_region *r)
+{
+	unsigned int i = block_upper(b, r->addr);
+
+	while (i > 0 && b->addr[i - 1] == r->addr && b->load[i - 1] > r->load_ns)
+		i--;
+	return i;
+}
+
+static int block_split(struct jittl *j, size_t at, unsigned int where)
+{
+	struct block *b = j->blocks[at], *right = calloc(1, sizeof(*right));
+	/* Appending at the end is the rule for a growing code heap: leave the left block full. */
+	unsigned int keep = where >= BLOCK ? BLOCK - 8 : BLOCK / 2;
+	int r;
+
+	if (!right)
+		return -ENOMEM;
+	if ((r = table_insert(j, at + 1, right)) < 0) {
+		free(right);
+		return r;
+	}
+	right->n = (uint16_t)(b->n - keep);
+	slots_move(right, 0, b, keep, right->n);
+	b->n = (uint16_t)keep;
+	table_fix(j, at);
+	table_fix(j, at + 1);
+	return 0;
+}
+
+static int region_insert(struct jittl *j, const struct jittl_region *r)
+{
+	size_t at;
+	unsigned int i;
+	struct block *b;
+	uint64_t end = r->addr + r->size;
+	int ret;
+
+	if (!j->n_blocks) {
+		if (!(b = calloc(1, sizeof(*b))))
+			return -ENOMEM;
+		if ((ret = table_insert(j, 0, b)) < 0) {
+			free(b);
+			return ret;
+		}
+		j->first[0] = r->addr;
+		j->reach[0] = 0;
+	}
+	for (;;) {
+		at = table_find(j, r->addr);
+		if (at == j->n_blocks)
+			at = 0;
+		b = j->blocks[at];
+		i = slot_for(b, r);
+		/* Versions of one address may run over from the block before. */
+		while (i == 0 && at > 0 && j->first[at] == r->addr) {
+			b = j->blocks[--at];
+			i = slot_for(b, r);
+		}
+		if (b->n < BLOCK)
+			break;
+		if ((ret = block_split(j, at, i)) < 0)
+			return ret;
+	}
+	slots_move(b, i + 1, b, i, b->n - i);
+	slot_set(b, i, r);
+	b->n++;
+	b->max_size = MAX(b->max_size, (uint32_t)r->size);
+	j->first[at] = b->addr[0];
+	for (size_t k = at; k < j->n_blocks && j->reach[k] < end; k++)
+		j->reach[k] = end;
+	j->lo = MIN(j->lo, r->addr);
+	j->hi = MAX(j->hi, end);
+	j->n++;
+	return 0;
+}
+
+/*
+ * The region that an UNLOAD or MOVE means: of those that start at addr the one with the id, else (id 0) the newest
+ * that is not unloaded. False: none.
+ */
+static bool region_at(struct jittl *j, uint64_t addr, uint64_t id, size_t *ret_at, unsigned int *ret_i)
+{
+	size_t at = table_find(j, addr);
+
+	if (at == j->n_blocks)
+		return false;
+	for (;; at--) {
+		struct block *b = j->blocks[at];
+
+		for (unsigned int i = block_upper(b, addr); i > 0 && b->addr[i - 1] == addr; i--) {
+			if (id ? b->id[i - 1] != id : b->unload[i - 1] != UINT64_MAX)
+				continue;
+			*ret_at = at;
+			*ret_i = i - 1;
+			return true;
+		}
+		if (at == 0 || b->addr[0] < addr)
+			return false;
+	}
+}
+
+/* --- events -------------------------------------------------------------------------------------------- */
+
+static bool clip(struct jittl_region *r, uint64_t addr, uint64_t size)
+{
+	bool good = size > 0;
+
+	if (size > UINT32_MAX) {
+		size = UINT32_MAX;
+		good = false;
+	}
+	if (addr > UINT64_MAX - size) {
+		size = UINT64_MAX - addr;
+		good = false;
+	}
+	r->addr = addr;
+	r->size = size;
+	return good;
+}
+
+static int event_load(struct jittl *j, const struct jit_event *e)
+{
+	struct jittl_region r = {
+		.load_ns = e->time_ns, .unload_ns = UINT64_MAX, .kind = MIN(e->kind, JIT_TRAMPOLINE),
+		.image_offset = e->image_offset, .segment = e->segment, .id = (uint32_t)e->id,
+		.since_unknown = e->flags & (JIT_SINCE_UNKNOWN | JIT_TIME_UNKNOWN),
+	};
+	bool good = clip(&r, e->addr, e->size);
+	size_t at;
+	unsigned int i;
+	int ret;
+
+	if (r.size == 0 || e->id > UINT32_MAX || e->segment > JITTL_MAX_SEGMENT || e->image_offset > JITTL_MAX_OFFSET) {
+		j->n_bad++;
+		return -EBADMSG;
+	}
+	if (j->n >= JITTL_MAX_REGIONS) {
+		j->n_bad++;
+		return -E2BIG;
+	}
+	j->n_loads++;
+	if (!good)
+		j->n_bad++;
+	if (region_at(j, r.addr, 0, &at, &i))
+		j->n_dead++; /* overwritten in place, so it ends without an unload */
+	ret = region_insert(j, &r);
+	return ret < 0 ? ret : good ? 0 : -EBADMSG;
+}
+
+static int event_unload(struct jittl *j, uint64_t addr, const struct jit_event *e, struct jittl_region *ret)
+{
+	size_t at;
+	unsigned int i;
+	struct block *b;
+
+	if (!region_at(j, addr, e->id, &at, &i)) {
+		j->n_bad++;
+		return -EBADMSG;
+	}
+	b = j->blocks[at];
+	slot_get(b, i, ret);
+	if (b->unload[i] == UINT64_MAX)
+		j->n_dead++;
+	if (e->time_ns < b->load[i])
+		j->n_bad++;
+	/* The earlier of two ends holds. */
+	b->unload[i] = MIN(b->unload[i], MAX(e->time_ns, b->load[i]));
+	return 0;
+}
+
+static int event_heap(struct jittl *j, const struct jit_event *e)
+{
+	uint64_t end;
+
+	if (!e->size || !util_add_u64(e->addr, e->size, &end)) {
+		j->n_bad++;
+		return -EBADMSG;
+	}
+	for (size_t i = 0; i < j->n_heaps; i++)
+		if (j->heaps[i].start == e->addr) {
+			j->heaps[i].end = MAX(j->heaps[i].end, end);
+			j->hi = MAX(j->hi, end);
+			return 0;
+		}
+	if (j->n_heaps == MAX_HEAPS) {
+		j->n_bad++;
+		return -E2BIG;
+	}
+	j->heaps[j->n_heaps++] = (struct jittl_heap){ e->addr, end };
+	j->lo = MIN(j->lo, e->addr);
+	j->hi = MAX(j->hi, end);
+	return 0;
+}
+
+int jittl_event(struct jittl *j, const struct jit_event *e)
+{
+	struct jittl_region r;
+	int ret;
+
+	switch (e->type) {
+	case JIT_EVENT_LOAD:
+		return event_load(j, e);
+	case JIT_EVENT_UNLOAD:
+		return event_unload(j, e->addr, e, &r);
+	case JIT_EVENT_MOVE:
+		if ((ret = event_unload(j, e->old_addr, e, &r)) < 0)
+			return ret;
+		r.load_ns = e->time_ns;
+		r.unload_ns = UINT64_MAX;
+		r.since_unknown = false;
+		if (!clip(&r, e->addr, r.size)) {
+			j->n_bad++;
+			return -EBADMSG;
+		}
+		return region_insert(j, &r);
+	case JIT_EVENT_HEAP:
+		return event_heap(j, e);
+	default:
+		return 0;
+	}
+}
+
+/* --- questions ----------------------------------------------------------------------------------------- */
+
+bool jittl_covers(const struct jittl *j, uint64_t addr)
+{
+	return addr >= j->lo && addr < j->hi;
+}
+
+const struct jittl_heap *jittl_heap(const struct jittl *j, uint64_t addr)
+{
+	for (size_t i = 0; i < j->n_heaps; i++)
+		if (addr >= j->heaps[i].start && addr < j->heaps[i].end)
+			return &j->heaps[i];
+	return NULL;
+}
+
+struct scan {
+	const struct block *last_b, *next_b, *inner_b;
+	unsigned int last_i, next_i, inner_i;
+};
+
+/* A stub that is posted as a part of a larger stub or of the interpreter keeps its own name. */
+static bool is_inner(const struct block *b, unsigned int i, const struct block *out, unsigned int o)
+{
+	return (b->kind[i] & K_KIND) != JIT_METHOD && (out->kind[o] & K_KIND) != JIT_METHOD &&
+	       b->size[i] < out->size[o] && b->addr[i] >= out->addr[o] &&
+	       b->addr[i] + b->size[i] <= out->addr[o] + out->size[o];
+}
+
+static void scan_block(const struct block *b, uint64_t addr, uint64_t t, struct scan *s)
+{
+	for (unsigned int i = block_upper(b, addr); i > 0; i--) {
+		uint64_t into = addr - b->addr[i - 1];
+		unsigned int k = i - 1;
+
+		if (into >= b->max_size)
+			return;
+		if (into >= b->size[k])
+			continue;
+		if (b->load[k] > t) {
+			if (!s->next_b || b->load[k] < s->next_b->load[s->next_i])
+				s->next_b = b, s->next_i = k;
+		} else if (!s->last_b || b->load[k] > s->last_b->load[s->last_i]) {
+			if (s->last_b && t < s->last_b->unload[s->last_i] && is_inner(s->last_b, s->last_i, b, k))
+				s->inner_b = s->last_b, s->inner_i = s->last_i;
+			s->last_b = b, s->last_i = k;
+		} else if (t < b->unload[k] && is_inner(b, k, s->last_b, s->last_i)) {
+			s->inner_b = b, s->inner_i = k;
+		}
+	}
+}
+
+void jittl_find(const struct jittl *j, uint64_t addr, uint64_t t, struct jittl_find *ret)
+{
+	struct scan s = { 0 };
+	size_t at = table_find(j, addr);
+
+	ret->has_live = ret->has_next = ret->overwritten = false;
+	if (at == j->n_blocks)
+		return;
+	for (;; at--) {
+		scan_block(j->blocks[at], addr, t, &s);
+		if (at == 0 || j->reach[at - 1] <= addr)
+			break;
+	}
+	if (s.inner_b && s.last_b && is_inner(s.inner_b, s.inner_i, s.last_b, s.last_i))
+		s.last_b = s.inner_b, s.last_i = s.inner_i;
+	/* An older one that was never unloaded does not come back when its successor goes: it was overwritten. */
+	if (s.last_b && t < s.last_b->unload[s.last_i]) {
+		ret->has_live = true;
+		slot_get(s.last_b, s.last_i, &ret->live);
+	}
+	if (s.next_b) {
+		ret->has_next = true;
+		slot_get(s.next_b, s.next_i, &ret->next);
+		ret->overwritten = ret->has_live && ret->live.unload_ns > ret->next.load_ns &&
+				   (ret->live.kind == JIT_METHOD || ret->next.kind == JIT_METHOD);
+	}
+}
+
+/* --- pruning ------------------------------------------------------------------------------------------- */
+
+bool jittl_wants_prune(const struct jittl *j)
+{
+	return j->n_dead >= j->prune_at;
+}
+
+static bool pinned(uint64_t from, uint64_t to, const uint64_t *pins, size_t n_pins)
+{
+	for (size_t i = 0; i < n_pins; i++)
+		if (pins[i] >= from && pins[i] < to)
+			return true;
+	return false;
+}
+
+/* Next slot in order, over block borders. */
+static bool slot_next(const struct jittl *j, size_t *at, unsigned int *i)
+{
+	if (++*i < j->blocks[*at]->n)
+		return true;
+	*i = 0;
+	return ++*at < j->n_blocks;
+}
+
+/*
+ * The latest time at which the region can still be an answer: its unload, or the load of a later version of the same
+ * start that is not smaller.
+ */
+static uint64_t slot_end(const struct jittl *j, size_t at, unsigned int i)
+{
+	const struct block *b = j->blocks[at];
+	uint64_t end = b->unload[i];
+	size_t at2 = at;
+	unsigned int i2 = i;
+
+	while (slot_next(j, &at2, &i2) && j->blocks[at2]->addr[i2] == b->addr[i]) {
+		const struct block *n = j->blocks[at2];
+
+		if (n->size[i2] >= b->size[i] && !is_inner(b, i, n, i2))
+			return MIN(end, n->load[i2]);
+	}
+	return end;
+}
+
+/*
+ * Whether an older region that nobody unloaded lies below this one: while it is there, this one must stay, though
+ * dead, to keep the older from coming back.
+ */
+static bool hides_older(const struct jittl *j, size_t at, unsigned int i)
+{
+	const struct block *b = j->blocks[at];
+	uint64_t start = b->addr[i], end = start + b->size[i], load = b->load[i];
+	size_t at2 = at;
+	unsigned int i2 = i;
+
+	for (size_t k = at;; k--) {
+		const struct block *o = j->blocks[k];
+
+		for (unsigned int n = k == at ? i : o->n; n > 0; n--) {
+			if (start - o->addr[n - 1] >= o->max_size)
+				break;
+			if (start - o->addr[n - 1] < o->size[n - 1] && o->load[n - 1] <= load && o->unload[n - 1] > load)
+				return true;
+		}
+		if (k == 0 || j->reach[k - 1] <= start)
+			break;
+	}
+	while (slot_next(j, &at2, &i2) && j->blocks[at2]->addr[i2] < end) {
+		const struct block *o = j->blocks[at2];
+
+		if (o->load[i2] < load && o->unload[i2] > load)
+			return true;
+	}
+	return false;
+}
+
+/* Takes the dropped slots out of a block. */
+static void block_compact(struct block *b, const uint8_t *drop)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < b->n; i++) {
+		if (drop[i / 8] & 1u << i % 8)
+			continue;
+		if (n != i)
+			slots_move(b, n, b, i, 1);
+		n++;
+	}
+	b->n = (uint16_t)n;
+}
+
+void jittl_prune(struct jittl *j, uint64_t now_ns, const uint64_t *pins, size_t n_pins)
+{
+	AUTO_FREE uint8_t (*drop)[BLOCK / 8] = calloc(MAX(j->n_blocks, (size_t)1), sizeof(*drop));
+	size_t out = 0;
+
+	if (!drop) {
+		j->prune_at *= 2; /* try again later */
+		return;
+	}
+	j->n_dead = 0;
+	for (size_t at = 0; at < j->n_blocks; at++) {
+		const struct block *b = j->blocks[at];
+
+		for (unsigned int i = 0; i < b->n; i++) {
+			uint64_t end = slot_end(j, at, i);
+
+			if (end == UINT64_MAX)
+				continue;
+			if (end > now_ns || pinned(b->load[i], end, pins, n_pins) ||
+			    (b->unload[i] == end && hides_older(j, at, i)))
+				j->n_dead++;
+			else
+				drop[at][i / 8] |= (uint8_t)(1u << i % 8);
+		}
+	}
+	for (size_t at = 0; at < j->n_blocks; at++) {
+		struct block *b = j->blocks[at], *prev = out ? j->blocks[out - 1] : NULL;
+		unsigned int before = b->n;
+
+		block_compact(b, drop[at]);
+		j->n -= before - b->n;
+		j->n_pruned += before - b->n;
+		/* Small neighbours are joined, so that memory follows what lives. */
+		if (prev && prev->n + b->n <= BLOCK * 3 / 4) {
+			slots_move(prev, prev->n, b, 0, b->n);
+			prev->n = (uint16_t)(prev->n + b->n);
+			free(b);
+		} else if (b->n == 0) {
+			free(b);
+		} else {
+			j->blocks[out++] = b;
+		}
+	}
+	j->n_blocks = out;
+	for (size_t at = 0; at < out; at++)
+		table_fix(j, at);
+	j->prune_at = 2 * j->n_dead + j->n / 4 + 1024;
+}
+
+void jittl_stats(const struct jittl *j, struct jittl_stats *ret)
+{
+	*ret = (struct jittl_stats){
+		.n_regions = j->n, .n_loads = j->n_loads, .n_bad = j->n_bad, .n_pruned = j->n_pruned,
+		.bytes = sizeof(*j) + j->n_blocks * sizeof(struct block) +
+			 j->room * (sizeof(*j->first) + sizeof(*j->reach) + sizeof(*j->blocks)),
+	};
+}
