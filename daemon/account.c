@@ -291,11 +291,11 @@ static int note_kernel(void *arg, const char *name, uint64_t start, uint64_t end
 	struct account *a = arg;
 	char key[300], value[64];
 
-	snprintf(key, sizeof(key), "kernel.%s", name);
+	snprintf(key, sizeof(key), "kernel.%s.base", name);
 	for (char *c = key; *c; c++)
 		if (*c == '=' || *c == '\n')
 			*c = '_';
-	snprintf(value, sizeof(value), "0x%" PRIx64 " 0x%" PRIx64, start, end);
+	snprintf(value, sizeof(value), "0x%" PRIx64, start);
 	return session_store_note(a->s, key, value);
 }
 

@@ -1,1 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+noinst_LTLIBRARIES += daemon/libresolver.la
+daemon_libresolver_la_SOURCES = daemon/resolver.h daemon/resolver.c daemon/procs.h daemon/procs.c \
+	daemon/jittl.h daemon/jittl.c daemon/maps.h daemon/maps.c
+
+# Tests of daemon/ and control/ (tests/unit, tests/cli)
+check_PROGRAMS += tests/unit/test-resolver
+UNIT_TESTS += tests/unit/test-resolver
+tests_unit_test_resolver_LDADD = daemon/libresolver.la lib/libbase.la
