@@ -41,15 +41,20 @@ struct sampler_stats {
 	uint32_t n_fds, n_rings, ring_pages;
 	bool user_only, fallback; /* fallback: cpu-clock in place of what was asked */
 	bool no_system;           /* set when namespaces, ksymbol … were refused */
+	uint64_t setuid_exec;     /* tasks that the kernel took our events from, as they executed a set-uid program */
 };
 
 /* Opens events (disabled). COMMAND: enable_on_exec. */
 int sampler_open(struct sampler **ret, const struct sampler_opts *o, struct strbuf *why);
 void sampler_free(struct sampler *s);
-/* Emits what exists already: EV_EVENTDESC, kernel and module mappings, and for PIDS/SYSTEM every process with its
- * EV_PROC, EV_COMM, EV_MMAP. Call once after open. Stamp: the time of the call. */
+/* Emits what exists already: EV_EVENTDESC, kernel and module mappings (path "vmlinux", else the module's name), and for
+ * PIDS/SYSTEM every process with its EV_PROC, EV_COMM (one a thread), EV_MMAP. Call once after open. Stamp: the time of
+ * the call, cpu UINT32_MAX. For PIDS and SYSTEM records of new mappings flow from sampler_open on, so nothing is missed
+ * between reading /proc and sampler_enable. */
 int sampler_synthesize(struct sampler *s, ev_sink_fn *sink, void *arg);
+/* COMMAND: the exec does it; this is then a no-op. */
 int sampler_enable(struct sampler *s);
+/* Stops all events at once, also in children. The next drain gets the rest and settles what was lost to the last record. */
 int sampler_disable(struct sampler *s);
 /* A descriptor to poll(2) that becomes readable when a ring is half full. */
 int sampler_fd(const struct sampler *s);
@@ -60,5 +65,12 @@ int sampler_drain(struct sampler *s, ev_sink_fn *sink, void *arg);
 /* SAMPLER_PIDS: false when all of them have exited. */
 bool sampler_alive(const struct sampler *s);
 void sampler_stats(const struct sampler *s, struct sampler_stats *ret);
+/* What the kernel counted of event index i so far, and how many records of it found no room. 0 or -errno. */
+int sampler_event_totals(const struct sampler *s, uint32_t event, uint64_t *count, uint64_t *lost);
+
+/* Every event that can be asked for here: the kernel's own, then libpfm4's for this CPU. min_count: the least count.
+ * A non-zero answer of fn ends the list and is returned. */
+typedef int sampler_list_fn(void *arg, const char *name, const char *desc, uint64_t min_count);
+int sampler_list_events(sampler_list_fn *fn, void *arg);
 
 #endif

@@ -14,3 +14,7 @@ check_PROGRAMS += tests/unit/test-evlog
 UNIT_TESTS += tests/unit/test-evlog
 tests_unit_test_evlog_SOURCES = tests/unit/test-evlog.c tests/unit/evlog-gen.h
 tests_unit_test_evlog_LDADD = format/evlog/libevlog.la
+
+# --- sampler
+check_PROGRAMS += tests/tools/sampler-dump
+tests_tools_sampler_dump_LDADD = sampler/libsampler.la lib/libbase.la

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The processes that are known, so that each gets its EV_PROC once for each life and each exec. */
+#include <errno.h>
+#include <string.h>
+
+#include "sampler/priv.h"
+#include "sampler/procinfo.h"
+
+#define PENDING_MAX 4096u
+
+static struct known_proc *known_get(struct sampler *s, int32_t pid)
+{
+	const uint64_t *at = pid > 0 ? u64map_get(&s->procs, (uint64_t)pid) : NULL;
+
+	return at ? &s->known[*at - 1] : NULL;
+}
+
+static void known_drop(struct sampler *s, int32_t pid)
+{
+	struct known_proc *k = known_get(s, pid);
+
+	if (!k)
+		return;
+	free(k->exe);
+	free(k->app);
+	*k = (struct known_proc){ 0 };
+	if (grow(&s->free_known, &s->room_free, s->n_free + 1, sizeof(*s->free_known)) == 0)
+		s->free_known[s->n_free++] = (uint32_t)(k - s->known);
+	u64map_del(&s->procs, (uint64_t)pid);
+	if (s->last_pid == pid)
+		s->last_pid = 0;
+}
+
+/* A new, empty entry for pid; NULL when memory ends. Moves the others. */
+static struct known_proc *known_new(struct sampler *s, int32_t pid)
+{
+	uint32_t i;
+
+	known_drop(s, pid);
+	if (s->n_free) {
+		i = s->free_known[--s->n_free];
+	} else {
+		if (grow(&s->known, &s->room_known, s->n_known + 1, sizeof(*s->known)) < 0)
+			return NULL;
+		i = (uint32_t)s->n_known++;
+	}
+	s->known[i] = (struct known_proc){ .nspid = pid };
+	if (u64map_put(&s->procs, (uint64_t)pid, i + 1) < 0)
+		return NULL;
+	return &s->known[i];
+}
+
+void track_done(struct sampler *s)
+{
+	for (size_t i = 0; i < s->n_known; i++) {
+		free(s->known[i].exe);
+		free(s->known[i].app);
+	}
+	free(s->known);
+	free(s->free_known);
+	free(s->pending);
+	u64map_done(&s->procs);
+}
+
+static int emit_proc(const struct known_proc *k, int32_t pid, uint64_t t, uint32_t cpu, ev_sink_fn *sink, void *arg)
+{
+	struct ev e = { .type = EV_PROC, .cpu = cpu, .time_ns = t, .pid = pid, .tid = pid };
+
+	e.u.proc.start_time = k->start_time;
+	e.u.proc.ppid = k->ppid;
+	e.u.proc.nspid = k->nspid;
+	e.u.proc.uid = k->uid;
+	e.u.proc.exec_count = k->exec_count;
+	e.u.proc.exe = k->exe ? k->exe : "";
+	e.u.proc.app = k->app ? k->app : "";
+	return sink(arg, &e);
+}
+
+int track_read(struct sampler *s, int32_t pid, uint64_t t, uint32_t cpu, bool exec, ev_sink_fn *sink, void *arg)
+{
+	AUTO(procinfo_done) struct procinfo p = { 0 };
+	struct known_proc *k = known_get(s, pid);
+	int r = procinfo_read(&p, s->proc_root, pid);
+
+	if (r == -ENOMEM)
+		return r;
+	/* Gone, or gone and its number taken by another one. */
+	if (r < 0 || (k && exec && k->start_time && k->start_time != p.start_time)) {
+		if (!exec)
+			return -ESRCH;
+		procinfo_done(&p);
+	}
+	if (k && !exec && k->start_time == p.start_time)
+		; /* told before: the same life, its exec count stays */
+	else if (!k || !exec)
+		k = known_new(s, pid);
+	else
+		k->exec_count++;
+	if (!k)
+		return -ENOMEM;
+	k->fresh_exec = exec;
+	if (p.start_time) {
+		k->start_time = p.start_time;
+		k->ppid = p.ppid;
+		k->nspid = p.nspid;
+		k->uid = p.uid;
+	}
+	free(k->exe);
+	free(k->app);
+	k->exe = TAKE_PTR(p.exe);
+	k->app = TAKE_PTR(p.app);
+	return emit_proc(k, pid, t, cpu, sink, arg);
+}
+
+/* The child of a fork is its parent's twin until its exec; what /proc says by now may be later than that. */
+static int track_fork(struct sampler *s, const struct ev *e, ev_sink_fn *sink, void *arg)
+{
+	AUTO(procinfo_done) struct procinfo p = { 0 };
+	struct known_proc *k = known_new(s, e->pid);
+	const struct known_proc *parent = known_get(s, e->u.fork.ppid);
+
+	if (!k)
+		return -ENOMEM;
+	k->ppid = e->u.fork.ppid;
+	if (parent) {
+		k->uid = parent->uid;
+		k->exe = parent->exe ? strdup(parent->exe) : NULL;
+		k->app = parent->app ? strdup(parent->app) : NULL;
+	}
+	if (procinfo_read_ids(&p, s->proc_root, e->pid) == 0) {
+		k->start_time = p.start_time;
+		k->nspid = p.nspid;
+		k->uid = p.uid;
+	}
+	return emit_proc(k, e->pid, e->time_ns, e->cpu, sink, arg);
+}
+
+static void track_setuid(struct sampler *s, int32_t pid, const char *comm)
+{
+	if (!s->stats.setuid_exec++)
+		sampler_notice(s, "process %d (%s): the kernel ended its sampling, since it executed a set-uid or unreadable program; to see those, "
+			       "run as root with --system-wide", pid, comm);
+}
+
+/*
+ * The kernel also says "exit" of a task that goes on, when it takes the events off it at the exec of a set-uid program.
+ * Then either nothing was mapped since the exec, or the task still has an address space.
+ */
+static void track_exit(struct sampler *s, const struct ev *e)
+{
+	struct procinfo p = { 0 };
+	struct known_proc *k = known_get(s, e->pid);
+	int r;
+
+	if (e->pid != e->tid || !k)
+		return;
+	r = procinfo_read_stat(&p, s->proc_root, e->pid);
+	if (r == 0 && k->start_time && k->start_time != p.start_time)
+		r = -ESRCH;
+	if (s->o.target != SAMPLER_SYSTEM && (k->fresh_exec || (r == 0 && p.vsize && p.state != 'Z' && p.state != 'X')))
+		track_setuid(s, e->pid, p.comm[0] ? p.comm : k->exe ? k->exe : "?");
+	/* The first thread may end before the others; then the process is still the same. */
+	if (r < 0 || (p.n_threads <= 1 && (p.state == 'Z' || p.state == 'X' || !p.vsize)))
+		known_drop(s, e->pid);
+}
+
+int track_event(struct sampler *s, const struct ev *e, ev_sink_fn *sink, void *arg)
+{
+	struct known_proc *k;
+
+	switch (e->type) {
+	case EV_FORK:
+		return e->pid == e->u.fork.ppid || e->pid <= 0 ? 0 : track_fork(s, e, sink, arg);
+	case EV_COMM:
+		return e->u.comm.flags & EV_COMM_EXEC && e->pid > 0 ? track_read(s, e->pid, e->time_ns, e->cpu, true, sink, arg) : 0;
+	case EV_MMAP:
+		k = known_get(s, e->pid);
+		if (k)
+			k->fresh_exec = false;
+		return 0;
+	case EV_EXIT:
+		track_exit(s, e);
+		return 0;
+	}
+	return 0;
+}
+
+/* A process whose fork and exec were not seen: looked up when the drain ends, for they may come from another CPU's ring. */
+int track_sample(struct sampler *s, const struct ev *e)
+{
+	if (e->pid == s->last_pid || e->pid <= 0)
+		return 0;
+	if (known_get(s, e->pid)) {
+		s->last_pid = e->pid;
+		return 0;
+	}
+	for (size_t i = 0; i < s->n_pending; i++)
+		if (s->pending[i].pid == e->pid)
+			return 0;
+	if (s->n_pending >= PENDING_MAX)
+		return 0;
+	if (grow(&s->pending, &s->room_pending, s->n_pending + 1, sizeof(*s->pending)) < 0)
+		return -ENOMEM;
+	s->pending[s->n_pending++] = (struct pending){ e->pid, e->time_ns, e->cpu };
+	return 0;
+}
+
+/* Those first seen up to until_ns. A later one's fork may stand in a ring that this drain had left already. */
+int track_pending(struct sampler *s, uint64_t until_ns, ev_sink_fn *sink, void *arg)
+{
+	size_t out = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < s->n_pending; i++) {
+		const struct pending *p = &s->pending[i];
+		if (known_get(s, p->pid))
+			continue;
+		if (p->time_ns > until_ns || r < 0)
+			s->pending[out++] = *p;
+		else
+			r = synth_process(s, p->pid, p->time_ns, p->cpu, sink, arg);
+	}
+	s->n_pending = out;
+	return r;
+}
