@@ -59,7 +59,9 @@ struct session_store_opts {
 	double mhz;            /* 0 = unknown */
 	bool stacks;           /* keep call stacks */
 	bool append;           /* go on with what samples/current has */
+	bool no_sync;          /* do not wait for the disk: for tests and replays */
 };
+/* -EBUSY: another store writes there. Without append the session before becomes samples/previous at the first flush. */
 int session_store_new(struct session_store **ret, const struct session_store_opts *o);
 void session_store_free(struct session_store *s); /* without flushing */
 int session_store_event(struct session_store *s, uint32_t index, const struct session_event *e);
@@ -67,7 +69,8 @@ int session_store_event(struct session_store *s, uint32_t index, const struct se
 int64_t session_store_file(struct session_store *s, const struct session_file *f);
 /* The hot path: adds count samples at key. */
 int session_store_add(struct session_store *s, uint32_t file, uint64_t key, uint64_t count);
-/* Call stacks: frames from the outermost inwards; parent 0 = none. Number of the node (> 0) or -errno. */
+/* Call stacks: frames from the outermost inwards; parent 0 = none. Number of the node (> 0) or -errno. Numbers of nodes
+ * hold until the next flush (the flush writes the tree and drops it); numbers of files hold for ever. */
 int64_t session_store_frame(struct session_store *s, uint64_t parent, uint32_t file, uint64_t key);
 int session_store_stack_add(struct session_store *s, uint64_t node, uint64_t count);
 struct session_totals *session_store_totals(struct session_store *s); /* the caller counts here */
@@ -75,12 +78,31 @@ struct session_totals *session_store_totals(struct session_store *s); /* the cal
 int session_store_note(struct session_store *s, const char *key, const char *value);
 /* Writes a new generation and commits it with one rename. kill -9 at any point leaves the last one whole. */
 int session_store_flush(struct session_store *s);
+/* Memory held by what is not flushed yet, and by the names: flush when it grows beyond what you grant. */
+size_t session_store_bytes(const struct session_store *s);
+/* Forgets all samples, flushed or not, and commits an empty generation (opcontrol --reset). Events and notes stay. */
+int session_store_reset(struct session_store *s);
+/* Flushes, keeps the result as samples/NAME and starts anew with nothing (opcontrol --save=NAME). -EEXIST; -EINVAL: NAME has
+ * '/', starts with '.', is "current", "previous" or looks like a generation. */
+int session_store_save(struct session_store *s, const char *name);
+
+/* --- without a store (opcontrol, no daemon running) ---------------------------------------------------- */
+int session_save(const char *dir, const char *name);
+/* Removes `current` and `previous` (saved ones stay) and the images below jit/ that no saved session names. Adds what was
+ * freed to *bytes and *files (may be NULL). -EBUSY while a store writes. */
+int session_reset(const char *dir, uint64_t *bytes, uint64_t *files);
+/* Removes the images below jit/ that no generation and no saved session names. */
+int session_sweep_images(const char *dir, uint64_t *bytes, uint64_t *files);
 
 /* --- reading (report) ---------------------------------------------------------------------------------- */
 struct session;
 
 /* -ENOENT: no session there; -EBADMSG with *why naming file and offset. *why is free()d by the caller. */
 int session_open(struct session **ret, const char *dir, char **why);
+/* As above; name = "current", "previous" or a saved session's. */
+int session_open_named(struct session **ret, const char *dir, const char *name, char **why);
+/* After a failed session_file_each or session_stacks_each: file, offset and rule. "" if there was none. */
+const char *session_error(const struct session *s);
 void session_free(struct session *s);
 const char *session_dir(const struct session *s);
 size_t session_n_events(const struct session *s);

@@ -18,3 +18,9 @@ tests_unit_test_evlog_LDADD = format/evlog/libevlog.la
 # --- sampler
 check_PROGRAMS += tests/tools/sampler-dump
 tests_tools_sampler_dump_LDADD = sampler/libsampler.la lib/libbase.la
+
+# --- abi: format/abi and session ---
+check_PROGRAMS += tests/unit/test-session
+tests_unit_test_session_SOURCES = tests/unit/test-session.c
+tests_unit_test_session_LDADD = session/libsession.la
+UNIT_TESTS += tests/unit/test-session
