@@ -228,5 +228,9 @@ int sampler_drain(struct sampler *s, ev_sink_fn *sink, void *arg)
 		s->rings[i].last_ns = MAX(s->rings[i].last_ns, t);
 		r = sink(arg, &e);
 	}
+	if (r >= 0) {
+		struct ev e = { .type = EV_SYNC, .cpu = UINT32_MAX, .time_ns = t, .pid = -1, .tid = -1 };
+		r = sink(arg, &e);
+	}
 	return MIN(r, 0);
 }

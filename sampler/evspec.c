@@ -91,7 +91,7 @@ static int raw_find(struct evspec *ret, const char *name)
 {
 	uint64_t v;
 
-	if (name[0] != 'r' || util_parse_u64(name + 1, 16, UINT64_MAX, &v) < 0 || !strncasecmp(name + 1, "0x", 2))
+	if (name[0] != 'r' || util_parse_u64(name + 1, 16, UINT64_MAX, &v) < 0)
 		return -ENOENT;
 	ret->type = PERF_TYPE_RAW;
 	ret->config = v;

@@ -5,3 +5,12 @@ sampler_libsampler_la_SOURCES = sampler/sampler.h sampler/sampler.c sampler/priv
 	sampler/evspec.h sampler/evspec.c sampler/evspec_pfm.c sampler/procinfo.h sampler/procinfo.c sampler/appname.c
 # Programs add lib/libbase.la themselves.
 sampler_libsampler_la_LIBADD = $(PFM_LIBS)
+
+# Tests
+check_PROGRAMS += tests/tools/sampler-dump tests/unit/test-perfrec tests/unit/test-evspec tests/unit/test-procinfo
+UNIT_TESTS += tests/unit/test-perfrec tests/unit/test-evspec tests/unit/test-procinfo
+VALGRIND_TESTS += tests/unit/test-perfrec
+tests_tools_sampler_dump_LDADD = sampler/libsampler.la lib/libbase.la
+tests_unit_test_perfrec_LDADD = sampler/libsampler.la lib/libbase.la
+tests_unit_test_evspec_LDADD = sampler/libsampler.la lib/libbase.la
+tests_unit_test_procinfo_LDADD = sampler/libsampler.la lib/libbase.la

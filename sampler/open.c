@@ -105,6 +105,7 @@ static void attr_sideband(struct sampler *s, uint32_t pages)
 	a->sample_period = 1;
 	a->mmap = a->mmap2 = a->comm = a->comm_exec = a->task = 1;
 	a->exclude_kernel = 1; /* it counts nothing; so it is allowed at paranoid 2 */
+	a->ksymbol = s->o.target == SAMPLER_SYSTEM && !s->o.user_only;
 	a->watermark = 1;
 	a->wakeup_watermark = pages * (uint32_t)sysconf(_SC_PAGESIZE) / 2;
 	/* For what runs already nothing may slip in between reading /proc and the start. */
@@ -114,19 +115,35 @@ static void attr_sideband(struct sampler *s, uint32_t pages)
 		a->sample_type |= PERF_SAMPLE_CALLCHAIN;
 }
 
-static void why_ask_of(const struct sampler *s, const char *event, int32_t pid, uint32_t cpu, struct why_ask *a)
+static int refused(const struct sampler *s, uint32_t event, int32_t pid, uint32_t cpu, int err, struct strbuf *why)
 {
-	*a = (struct why_ask){ .event = event, .target = s->o.target, .pid = pid, .cpu = cpu, .proc_root = s->proc_root,
-			       .n_fds = s->n_fds };
-}
+	const struct sampled *ev = event == SIDEBAND ? NULL : &s->events[event];
+	struct why_ask a = { .event = "dummy (mmap, comm and fork records)", .target = s->o.target, .pid = pid, .cpu = cpu,
+			     .proc_root = s->proc_root, .n_fds = s->n_fds };
 
-static int refused(const struct sampler *s, const char *event, int32_t pid, uint32_t cpu, int err, struct strbuf *why)
-{
-	struct why_ask a;
-
-	why_ask_of(s, event, pid, cpu, &a);
+	if (ev) {
+		a.event = ev->fell_back ? ev->asked : ev->spec.name;
+		a.hardware = ev->spec.hardware;
+		a.tracepoint = ev->spec.type == PERF_TYPE_TRACEPOINT;
+	}
 	why_open(why, -err, &a);
 	return err;
+}
+
+/* What it gave up, said once all events could be opened: a refusal has one line of its own. */
+static void say_given_up(struct sampler *s)
+{
+	if (s->stats.user_only && !s->o.user_only)
+		sampler_notice(s, "kernel.perf_event_paranoid is %d: only user space is sampled, time in the kernel is not seen "
+			       "(run as root, or sysctl kernel.perf_event_paranoid=1)", why_paranoid());
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct sampled *ev = &s->events[i];
+		if (!ev->fell_back)
+			continue;
+		s->stats.fallback = true;
+		sampler_notice(s, "no hardware counter for '%s' here (%s), as in most virtual machines: sampling by time, cpu-clock, %llu a second",
+			       ev->asked, strerror(ev->fell_back), (unsigned long long)s->o.freq);
+	}
 }
 
 static void everything_user_only(struct sampler *s)
@@ -150,11 +167,11 @@ static void fall_back(struct sampler *s, struct sampled *ev, int err)
 	evspec_cpu_clock(&clock);
 	clock.no_kernel = ev->spec.no_kernel;
 	clock.no_user = ev->spec.no_user;
-	sampler_notice(s, "no hardware counter for '%s' here (%s), as in most virtual machines: sampling by time, cpu-clock%s", ev->spec.name,
-		       strerror(-err), ev->spec.count ? " at the default rate" : "");
+	memcpy(ev->asked, ev->spec.name, sizeof(ev->asked));
 	ev->spec = clock;
-	s->stats.fallback = true;
-	attr_event(s, ev, clamp_freq(s, s->o.freq));
+	ev->fell_back = -err;
+	attr_event(s, ev, s->o.freq);
+	ev->attr.read_format = s->sideband.read_format;
 }
 
 /* What can be given up after err; false: nothing. One thing at a time. */
@@ -166,9 +183,8 @@ static bool give_up_something(struct sampler *s, struct sampled *ev, int err)
 		s->sideband.read_format = 0;
 		return true;
 	}
-	if ((err == -EACCES || err == -EPERM) && !ev->attr.exclude_kernel && !ev->spec.no_user && !why_privileged() && why_paranoid() >= 2) {
-		sampler_notice(s, "kernel.perf_event_paranoid is %d: only user space is sampled, time in the kernel is not seen "
-			       "(run as root, or sysctl kernel.perf_event_paranoid=1)", why_paranoid());
+	if ((err == -EACCES || err == -EPERM) && s->o.target != SAMPLER_SYSTEM && ev->spec.type != PERF_TYPE_TRACEPOINT &&
+	    !ev->attr.exclude_kernel && !ev->spec.no_user && !why_privileged() && why_paranoid() >= 2) {
 		everything_user_only(s);
 		return true;
 	}
@@ -180,19 +196,18 @@ static bool give_up_something(struct sampler *s, struct sampled *ev, int err)
 }
 
 /* Tries the event on the first target; the kernel may still refuse for another thread or CPU later. */
-static int try_event(struct sampler *s, struct sampled *ev, struct strbuf *why)
+static int try_event(struct sampler *s, uint32_t i, struct strbuf *why)
 {
 	int32_t pid = s->o.target == SAMPLER_SYSTEM ? -1 : s->pids[0];
-	char asked[sizeof(ev->spec.name)];
+	struct sampled *ev = &s->events[i];
 	int fd;
 
-	memcpy(asked, ev->spec.name, sizeof(asked));
 	for (;;) {
 		fd = perf_open(&ev->attr, pid, (int)s->cpus[0]);
 		if (fd >= 0)
 			break;
 		if (!give_up_something(s, ev, fd))
-			return refused(s, asked, pid, s->cpus[0], fd, why);
+			return refused(s, i, pid, s->cpus[0], fd, why);
 	}
 	close(fd);
 	return 0;
@@ -237,10 +252,11 @@ int open_events(struct sampler *s, struct strbuf *why)
 	}
 	attr_sideband(s, s->o.ring_pages ? s->o.ring_pages : DEFAULT_PAGES);
 	for (size_t i = 0; i < s->n_events; i++) {
-		r = try_event(s, &s->events[i], why);
+		r = try_event(s, (uint32_t)i, why);
 		if (r < 0)
 			return r;
 	}
+	say_given_up(s);
 	drop_doubles(s);
 	return 0;
 }
@@ -317,10 +333,15 @@ int open_rings(struct sampler *s, struct strbuf *why)
 	raise_nofile(s->n_cpus * (s->n_events + 2) + 64);
 	for (size_t i = 0; i < s->n_cpus; i++) {
 		fd = perf_open(&s->sideband, pid, (int)s->cpus[i]);
+		if (fd == -EINVAL && s->sideband.ksymbol) {
+			s->sideband.ksymbol = 0; /* before Linux 5.1 */
+			s->stats.no_system = true;
+			fd = perf_open(&s->sideband, pid, (int)s->cpus[i]);
+		}
 		if (fd == -ENODEV)
 			continue; /* went offline */
 		if (fd < 0)
-			return refused(s, "dummy (mmap, comm and fork records)", pid, s->cpus[i], fd, why);
+			return refused(s, SIDEBAND, pid, s->cpus[i], fd, why);
 		r = keep_fd(s, fd, SIDEBAND, s->cpus[i], pid);
 		if (r < 0)
 			return r;
@@ -344,15 +365,14 @@ int open_rings(struct sampler *s, struct strbuf *why)
 static int open_into(struct sampler *s, const struct sampler_ring *ring, struct perf_event_attr *attr, uint32_t event, int32_t tid,
 		     struct strbuf *why)
 {
-	const char *name = event == SIDEBAND ? "dummy (mmap, comm and fork records)" : s->events[event].spec.name;
 	int fd = perf_open(attr, tid, (int)ring->cpu), r;
 
 	if (fd < 0)
-		return fd == -ESRCH ? fd : refused(s, name, tid, ring->cpu, fd, why);
+		return fd == -ESRCH ? fd : refused(s, event, tid, ring->cpu, fd, why);
 	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0) {
 		r = -errno;
 		close(fd);
-		strbuf_addf(why, "the kernel does not send '%s' to the ring of CPU %u (%s); try one event, or --system-wide", name, ring->cpu,
+		strbuf_addf(why, "the kernel does not send event %d to the ring of CPU %u (%s); try one event, or --system-wide", (int)event, ring->cpu,
 			    strerror(-r));
 		return r;
 	}

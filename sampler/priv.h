@@ -14,6 +14,8 @@
 struct sampled {          /* one event that was asked for */
 	struct evspec spec;
 	struct perf_event_attr attr;
+	int fell_back;        /* errno for which cpu-clock stands in; 0 */
+	char asked[128];      /* its name then */
 };
 
 struct sampler_fd {
@@ -42,7 +44,7 @@ struct known_proc {
 	char *exe, *app;
 };
 
-struct pending { int32_t pid; uint64_t time_ns; uint32_t cpu; };
+struct pending { int32_t pid; uint64_t time_ns; };
 
 struct sampler {
 	struct sampler_opts o;

@@ -201,16 +201,28 @@ int track_sample(struct sampler *s, const struct ev *e)
 		return 0;
 	if (grow(&s->pending, &s->room_pending, s->n_pending + 1, sizeof(*s->pending)) < 0)
 		return -ENOMEM;
-	s->pending[s->n_pending++] = (struct pending){ e->pid, e->time_ns, e->cpu };
+	s->pending[s->n_pending++] = (struct pending){ e->pid, e->time_ns };
 	return 0;
 }
 
-/* Those first seen up to until_ns. A later one's fork may stand in a ring that this drain had left already. */
+static int pending_cmp(const void *a, const void *b)
+{
+	const struct pending *x = a, *y = b;
+
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+/*
+ * Those first seen up to until_ns. A later one's fork may stand in a ring that this drain had left already. They have no
+ * CPU, so that the order of the CPUs' streams is kept, and come just before their first sample.
+ */
 int track_pending(struct sampler *s, uint64_t until_ns, ev_sink_fn *sink, void *arg)
 {
 	size_t out = 0;
 	int r = 0;
 
+	if (s->n_pending)
+		qsort(s->pending, s->n_pending, sizeof(*s->pending), pending_cmp);
 	for (size_t i = 0; i < s->n_pending; i++) {
 		const struct pending *p = &s->pending[i];
 		if (known_get(s, p->pid))
@@ -218,7 +230,7 @@ int track_pending(struct sampler *s, uint64_t until_ns, ev_sink_fn *sink, void *
 		if (p->time_ns > until_ns || r < 0)
 			s->pending[out++] = *p;
 		else
-			r = synth_process(s, p->pid, p->time_ns, p->cpu, sink, arg);
+			r = synth_process(s, p->pid, p->time_ns - 1, UINT32_MAX, sink, arg);
 	}
 	s->n_pending = out;
 	return r;

@@ -93,6 +93,9 @@ static void why_denied(struct strbuf *why, const struct why_ask *a)
 	} else if (!privileged && paranoid > 2) {
 		strbuf_addf(why, "kernel.perf_event_paranoid is %d, which keeps users from all perf events; run as root, give CAP_PERFMON, or: "
 			    "sysctl kernel.perf_event_paranoid=2", paranoid);
+	} else if (!privileged && a->tracepoint) {
+		strbuf_addf(why, "kernel.perf_event_paranoid is %d, which keeps users from tracepoints; run as root, give CAP_PERFMON, or: sysctl "
+			    "kernel.perf_event_paranoid=-1", paranoid);
 	} else if (!privileged && a->target == SAMPLER_PIDS && procinfo_read(&p, a->proc_root, a->pid) == 0 && p.uid != getuid()) {
 		strbuf_addf(why, "process %d (%s) belongs to uid %u and you are uid %u; run as that user, as root, or give CAP_PERFMON and "
 			    "CAP_SYS_PTRACE", a->pid, p.comm, p.uid, (unsigned int)getuid());
@@ -132,7 +135,11 @@ void why_open(struct strbuf *why, int err, const struct why_ask *a)
 	case ENOENT:
 	case EOPNOTSUPP:
 	case ENODEV:
-		strbuf_addstr(why, "this CPU or virtual machine has no counter for it; choose another event, such as cpu-clock (operf --list)");
+		if (a->hardware)
+			strbuf_addstr(why, "this CPU or virtual machine has no counter for it; choose another event, such as cpu-clock (operf --list)");
+		else
+			strbuf_addf(why, "this kernel does not have that event%s; choose another one (operf --list) or another kernel",
+				    why_seccomp() ? ", or a seccomp filter on this process, as containers have, answers so in its place" : "");
 		break;
 	case ENOSPC:
 		strbuf_addstr(why, "all counters of that kind are taken; ask for fewer events or end the other profilers");

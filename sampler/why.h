@@ -6,6 +6,7 @@
 
 struct why_ask {
 	const char *event;           /* spec of the event that was refused */
+	bool hardware, tracepoint;
 	enum sampler_target target;
 	int32_t pid;                 /* the task, -1 for a whole CPU */
 	uint32_t cpu;

@@ -15,10 +15,6 @@ UNIT_TESTS += tests/unit/test-evlog
 tests_unit_test_evlog_SOURCES = tests/unit/test-evlog.c tests/unit/evlog-gen.h
 tests_unit_test_evlog_LDADD = format/evlog/libevlog.la
 
-# --- sampler
-check_PROGRAMS += tests/tools/sampler-dump
-tests_tools_sampler_dump_LDADD = sampler/libsampler.la lib/libbase.la
-
 # --- abi: format/abi and session ---
 check_PROGRAMS += tests/unit/test-session
 tests_unit_test_session_SOURCES = tests/unit/test-session.c
