@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef OPJIT_REPORT_NAMES_H
+#define OPJIT_REPORT_NAMES_H
+/*
+ * From the name in a symbol table to the name people read: C++ and Rust demangling; Java descriptors and
+ * return types; numbers that differ from run to run (lambda and hidden classes, proxies, accessors) folded away.
+ */
+#include "lib/strbuf.h"
+
+enum names_style {
+	NAMES_SMART = 0, /* short: no return type, std::string for its full spelling */
+	NAMES_NORMAL,    /* the demangler's own words; Java with its return type and full parameter types */
+	NAMES_NONE,      /* the bytes of the symbol table */
+};
+
+/* 0, or -EINVAL for a word that is none of none, normal, smart. */
+int names_style_parse(const char *word, enum names_style *ret);
+/* Appends raw without the numbers that VMs draw anew in each run. */
+void names_fold(struct strbuf *sb, const char *raw);
+/* Appends the name for people. jit: the name comes from a VM, so Java forms are looked for. */
+void names_pretty(struct strbuf *sb, const char *raw, enum names_style style, bool jit);
+
+#endif

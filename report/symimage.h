@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef OPJIT_REPORT_SYMIMAGE_H
+#define OPJIT_REPORT_SYMIMAGE_H
+/* What symbols.c, elfsyms.c, kallsyms.c, dwarflines.c and jitlines.c share: the inside of an image. */
+#include <gelf.h>
+
+#include "lib/map.h"
+#include "report/symbols.h"
+
+struct sym_segment {
+	uint64_t offset, filesz, vaddr;
+	bool exec;
+};
+
+struct dwarf_lines; /* dwarflines.c */
+struct jit_lines;   /* jitlines.c */
+
+struct sym_image {
+	struct symbols *owner;
+	enum session_image_kind kind;
+	char *image;
+	char *path;        /* NULL = nowhere */
+	char *debug_path;  /* separate debug file, NULL = none */
+	int error;
+	bool opened, lines_opened;
+	int fd, debug_fd;
+	Elf *elf, *debug_elf;
+	unsigned int machine;
+	bool is64;
+	struct sym_segment *segments;
+	size_t n_segments;
+	struct sym *syms;
+	uint64_t *max_end; /* greatest end of syms[0..i] */
+	size_t n, room;
+	uint64_t base;     /* kernel: address = base + key */
+	struct dwarf_lines *dwarf;
+	struct jit_lines *jit;
+};
+
+struct kallsym {
+	uint64_t start, end;
+	const char *name, *module; /* module "" = the kernel itself */
+};
+
+struct symbols {
+	struct session *session;
+	char *root, *archive;
+	char **dirs;
+	struct sym_image **images;
+	size_t n_images;
+	struct strpool keys;   /* identity of image i */
+	struct strpool names;
+	struct strbuf kallsyms; /* text, cut into strings */
+	struct kallsym *ksyms;
+	size_t n_ksyms;
+	int kallsyms_error;     /* 1 = not read yet */
+};
+
+/* Adds a symbol; end 0 = not known yet (sym_image_finish ends it at the next one or at limit). */
+int sym_image_add(struct sym_image *img, const struct sym *s);
+/* Sorts, drops the lower one of two at the same start, ends the endless ones. */
+int sym_image_finish(struct sym_image *img);
+
+int elfsyms_open(struct sym_image *img);
+void elfsyms_close(struct sym_image *img);
+int kallsyms_open(struct sym_image *img);
+
+/* DWARF of the image or of its debug file. -ENOENT: there is none. */
+int dwarf_lines_new(struct dwarf_lines **ret, struct sym_image *img);
+void dwarf_lines_free(struct dwarf_lines *d);
+int dwarf_lines_find(struct dwarf_lines *d, uint64_t vma, struct sym_line *ret);
+int dwarf_lines_inlines(struct dwarf_lines *d, uint64_t vma, struct sym_frame frames[SYM_FRAMES_MAX]);
+
+#endif
