@@ -2,6 +2,14 @@
 # --- query library, opreport, opannotate
 noinst_LTLIBRARIES += report/libreport.la
 report_libreport_la_SOURCES = report/text.h report/text.c report/names.h report/names.c report/symbols.h \
-	report/symbols.c report/symimage.h report/elfsyms.c report/kallsyms.c report/dwarflines.c
+	report/symbols.c report/symimage.h report/elfsyms.c report/kallsyms.c report/dwarflines.c report/spec.h report/spec.c \
+	report/query.h report/query_index.h report/query.c report/query_open.c report/query_class.c report/query_sort.c \
+	report/common.h report/common.c
 report_libreport_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS)
-REPORT_LIBS = report/libreport.la lib/libbase.la $(LIBDW_LIBS) $(LIBELF_LIBS) $(ZLIB_LIBS) -liberty -lm
+REPORT_LIBS = report/libreport.la session/libsession.la format/abi/libabi.la lib/libbase.la $(LIBDW_LIBS) $(LIBELF_LIBS) \
+	$(ZLIB_LIBS) -liberty -lm
+
+bin_PROGRAMS += report/opreport
+report_opreport_SOURCES = report/opreport.h report/opreport.c report/opreport_text.c report/opreport_parts.c \
+	report/opreport_callgraph.c report/opreport_data.c report/opreport_xml.c
+report_opreport_LDADD = $(REPORT_LIBS)

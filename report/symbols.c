@@ -2,6 +2,7 @@
 #include "report/symbols.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -115,6 +116,7 @@ struct sym_image *symbols_image(struct symbols *y, const struct session_file *f)
 		if (!session_image_path(y->session, f, &path))
 			img->path = strbuf_steal(&path);
 	}
+	img->number = y->n_images;
 	y->images[y->n_images++] = img;
 	return img;
 }
@@ -318,6 +320,11 @@ unsigned int sym_machine(struct sym_image *img, bool *is64)
 	image_open(img);
 	*is64 = img->is64;
 	return img->machine;
+}
+
+size_t sym_image_number(const struct sym_image *img)
+{
+	return img->number;
 }
 
 bool sym_is_jit(const struct sym_image *img)

@@ -53,6 +53,8 @@ int sym_line(struct sym_image *img, uint64_t key, struct sym_line *ret);
  */
 int sym_inlines(struct sym_image *img, uint64_t key, struct sym_frame frames[SYM_FRAMES_MAX]);
 bool sym_is_jit(const struct sym_image *img);
+/* Its number in the order of first use, for orders that are equal in equal runs. */
+size_t sym_image_number(const struct sym_image *img);
 /* Symbols in ascending order, for walks; *n = 0 if there are none. */
 const struct sym *sym_all(struct sym_image *img, size_t *n);
 /* Up to len code bytes at vma, copied to buf: the number copied, or -errno. */

@@ -18,6 +18,7 @@ struct jit_lines;   /* jitlines.c */
 struct sym_image {
 	struct symbols *owner;
 	enum session_image_kind kind;
+	size_t number;
 	char *image;
 	char *path;        /* NULL = nowhere */
 	char *debug_path;  /* separate debug file, NULL = none */

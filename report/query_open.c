@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which session directories a query reads. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "report/query.h"
+#include "report/query_index.h"
+
+#define DEFAULT_HERE "oprofile_data"
+#define DEFAULT_SYSTEM "/var/lib/oprofile"
+
+static bool has_samples(const char *dir)
+{
+	AUTO_STRBUF sb = STRBUF_INIT;
+	struct stat st;
+
+	strbuf_addf(&sb, "%s/samples/current", dir);
+	return !sb.error && !stat(sb.buf, &st);
+}
+
+static bool is_dir(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static int open_at(struct session **ret, const char *dir, struct strbuf *why)
+{
+	AUTO_FREE char *reason = NULL;
+	int r = session_open(ret, dir, &reason);
+
+	if (r < 0 && reason)
+		strbuf_addstr(why, reason);
+	else if (r == -ENOENT || r == -ENOTDIR)
+		strbuf_addf(why, "no profile in %s: record one with `operf -d %s COMMAND`", dir, dir);
+	else if (r < 0)
+		strbuf_addf(why, "%s: %s", dir, strerror(-r));
+	return r;
+}
+
+int query_open_session(struct session **ret, const char *dir, char **ret_dir, struct strbuf *why)
+{
+	AUTO_FREE char *own = NULL;
+	int r;
+
+	if (!dir) {
+		dir = has_samples(DEFAULT_HERE) ? DEFAULT_HERE : has_samples(DEFAULT_SYSTEM) ? DEFAULT_SYSTEM :
+		      is_dir(DEFAULT_HERE) ? DEFAULT_HERE : NULL;
+		if (!dir) {
+			strbuf_addstr(why, "no profile in ./" DEFAULT_HERE " nor in " DEFAULT_SYSTEM
+					   ": record one with `operf COMMAND`, or name its directory with --session-dir");
+			return -ENOENT;
+		}
+	}
+	own = strdup(dir);
+	if (!own)
+		return -ENOMEM;
+	r = open_at(ret, dir, why);
+	if (!r && ret_dir)
+		*ret_dir = TAKE_PTR(own);
+	return r;
+}
+
+static int add_source(struct query *q, struct session *s, const char *dir, const char *archive)
+{
+	struct query_source *more = realloc(q->sources, (q->n_sources + 1) * sizeof(*more));
+	struct symbols_opts so = { .root = q->opts.root, .dirs = q->opts.image_dirs, .archive = archive };
+	struct query_source *src;
+	int r;
+
+	if (!more) {
+		session_free(s);
+		return -ENOMEM;
+	}
+	q->sources = more;
+	src = &more[q->n_sources++];
+	*src = (struct query_source){ .session = s, .dir = strdup(dir) };
+	r = symbols_new(&src->symbols, s, &so);
+	return r < 0 ? r : src->dir ? 0 : -ENOMEM;
+}
+
+/* The session directory inside an archive: as the archived path, the default places, or the archive itself. */
+static char *archived_dir(const char *archive, const char *dir)
+{
+	const char *tries[] = { dir, DEFAULT_SYSTEM, DEFAULT_HERE, "" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
+		AUTO_STRBUF sb = STRBUF_INIT;
+
+		if (!tries[i])
+			continue;
+		strbuf_addf(&sb, "%s%s%s", archive, *tries[i] && *tries[i] != '/' ? "/" : "", tries[i]);
+		if (!sb.error && has_samples(sb.buf))
+			return strbuf_steal(&sb);
+	}
+	return strdup(archive);
+}
+
+/* A session: list names a directory, or one that was saved below the session directory. */
+static char *named_dir(const char *base, const char *name)
+{
+
+	if (!strcmp(name, "current"))
+		return strdup(base);
+	if (!strchr(name, '/')) {
+		for (size_t i = 0; i < 3; i++) {
+			AUTO_STRBUF sb = STRBUF_INIT;
+
+			strbuf_addstr(&sb, base);
+			strbuf_addstr(&sb, i == 0 ? "/" : i == 1 ? "/saved/" : "/samples/");
+			strbuf_addstr(&sb, name);
+			if (!sb.error && has_samples(sb.buf))
+				return strbuf_steal(&sb);
+		}
+	}
+	return strdup(name);
+}
+
+static bool listed(const struct spec_list *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->v[i], name))
+			return true;
+	return false;
+}
+
+int query_sources_open(struct query *q, struct strbuf *why)
+{
+	const struct spec_list *archives = &q->spec.of[SPEC_ARCHIVE], *names = &q->spec.of[SPEC_SESSION];
+	const char *archive = archives->n ? archives->v[0] : NULL;
+	AUTO_FREE char *base = NULL;
+	struct session *s = NULL;
+	int r;
+
+	if (archives->n > 1) {
+		strbuf_addstr(why, "one archive: at a time; compare two with { archive:A } { archive:B }");
+		return -EINVAL;
+	}
+	if (archive) {
+		base = archived_dir(archive, q->opts.session_dir);
+		if (!base)
+			return -ENOMEM;
+	} else if (names->n && !q->opts.session_dir) {
+		base = strdup(has_samples(DEFAULT_HERE) || !has_samples(DEFAULT_SYSTEM) ? DEFAULT_HERE : DEFAULT_SYSTEM);
+	}
+	if (!names->n) {
+		char *dir = NULL;
+
+		r = query_open_session(&s, archive ? base : q->opts.session_dir, &dir, why);
+		if (r < 0)
+			return r;
+		r = add_source(q, s, dir, archive);
+		free(dir);
+		return r;
+	}
+	for (size_t i = 0; i < names->n; i++) {
+		AUTO_FREE char *dir = NULL;
+
+		if (listed(&q->spec.of[SPEC_SESSION_EXCLUDE], names->v[i]))
+			continue;
+		dir = named_dir(base ? base : q->opts.session_dir, names->v[i]);
+		if (!dir)
+			return -ENOMEM;
+		r = open_at(&s, dir, why);
+		if (!r)
+			r = add_source(q, s, dir, archive);
+		if (r < 0)
+			return r;
+	}
+	if (!q->n_sources) {
+		strbuf_addstr(why, "session-exclude: leaves no session");
+		return -ENOENT;
+	}
+	return 0;
+}
