@@ -97,10 +97,9 @@ static int push(struct graph *g, int64_t node)
 }
 
 /* One machine frame becomes one node, or with --inlines as many as it holds source-level frames. */
-static int push_frame(struct graph *g, const struct session_frame *f, bool leaf)
+static int push_frame(struct graph *g, const struct session_frame *f)
 {
-	/* a caller's address is the one it returns to, which may belong to the next line or function */
-	uint64_t key = leaf || !f->key ? f->key : f->key - 1;
+	uint64_t key = f->key; /* a caller's lies inside its call instruction already */
 	int64_t row = query_row_at(g->q, g->source, f->file, key);
 	struct sym_frame frames[SYM_FRAMES_MAX];
 	int n = 0, r = 0;
@@ -151,7 +150,7 @@ static int add_stack(void *arg, const struct session_frame *frames, size_t n, ui
 	g->n_path = 0;
 	g->n_stacks++;
 	for (size_t i = 0; i < n; i++) {
-		int r = push_frame(g, &frames[i], i == 0);
+		int r = push_frame(g, &frames[i]);
 
 		if (r < 0)
 			return r;
@@ -406,8 +405,12 @@ int opreport_callgraph(const struct opreport *o, struct query *q, struct strbuf 
 	struct graph g = { .o = o, .q = q };
 	int r = 0;
 
-	for (g.source = 0; g.source < q->n_sources && !r; g.source++)
+	for (g.source = 0; g.source < q->n_sources && r >= 0; g.source++) {
 		r = session_stacks_each(q->sources[g.source].session, add_stack, &g);
+		if (r < 0)
+			strbuf_addstr(why, session_error(q->sources[g.source].session));
+	}
+	g.source = 0;
 	if (r >= 0 && !g.n_stacks) {
 		strbuf_addstr(why, "no call stacks in this profile: record with `operf --callgraph`");
 		r = -ENOENT;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "lib/map.h"
 #include "report/opreport.h"
 #include "report/text.h"
 

@@ -42,8 +42,9 @@ static void image_words(const struct query *q, const struct session_file *f, str
 	switch (f->kind) {
 	case SESSION_JIT:
 		slash = strchr(f->image, '/');
-		strbuf_addf(key, "j:%s:%.*s", app, q->opts.merge & QUERY_MERGE_TGID ? 0 : (int)(slash ? slash - f->image : 0),
-			    f->image);
+		strbuf_addf(key, "j:%s", app);
+		if (!(q->opts.merge & QUERY_MERGE_TGID)) /* a child may run its parent's code */
+			strbuf_addf(key, ":%d:%.*s", tgid, (int)(slash ? slash - f->image : 0), f->image);
 		strbuf_addf(label, "%s [jit]", app);
 		strbuf_addf(full, "%s [jit]", app);
 		if (!(q->opts.merge & QUERY_MERGE_TGID))
@@ -415,7 +416,9 @@ static int query_add_up(struct query *q, struct strbuf *why)
 	for (size_t s = 0; !r && s < q->n_sources; s++)
 		for (size_t i = 0; !r && i < session_n_files(q->sources[s].session); i++) {
 			r = add_file(q, s, (uint32_t)i);
-			if (r < 0 && !why->len)
+			if (r < 0 && *session_error(q->sources[s].session))
+				strbuf_addstr(why, session_error(q->sources[s].session));
+			else if (r < 0)
 				strbuf_addf(why, "%s: sample file of %s: %s", q->sources[s].dir,
 					    session_file(q->sources[s].session, i)->image, strerror(-r));
 		}
@@ -489,6 +492,7 @@ void query_free(struct query *q)
 	}
 	free(q->sources);
 	free(q->index->files);
+	free(q->index->separated);
 	strpool_done(&q->index->app_keys);
 	strpool_done(&q->index->image_keys);
 	strpool_done(&q->index->names);

@@ -48,7 +48,7 @@ static int class_of(struct query *q, size_t source, const struct session_file *f
 	struct query_class c = {
 		.event = q->sources[source].event_of[f->event],
 		.cpu = merge & QUERY_MERGE_CPU ? -1 : f->cpu,
-		.tgid = merge & QUERY_MERGE_TGID ? -1 : f->tgid,
+		.tgid = merge & QUERY_MERGE_TGID || !q->index->separated[source] ? -1 : f->tgid,
 		.tid = merge & QUERY_MERGE_TID ? -1 : f->tid,
 	};
 	struct query_class *more;
@@ -67,6 +67,18 @@ static int class_of(struct query *q, size_t source, const struct session_file *f
 	q->classes = more;
 	q->classes[q->n_classes] = c;
 	return (int)q->n_classes++;
+}
+
+/* JIT and anonymous images always name their process; files and the kernel do only if processes were kept apart. */
+static bool is_separated(struct session *s)
+{
+	for (size_t i = 0; i < session_n_files(s); i++) {
+		const struct session_file *f = session_file(s, i);
+
+		if ((f->kind == SESSION_FILE || f->kind == SESSION_KERNEL) && f->tgid >= 0)
+			return true;
+	}
+	return false;
 }
 
 static bool dependent(const struct session_file *f)
@@ -135,12 +147,14 @@ int query_classes_make(struct query *q, struct strbuf *why)
 	int r = number_events(q);
 
 	q->index->files = calloc(q->n_sources, sizeof(*q->index->files));
-	if (r < 0 || !q->index->files)
+	q->index->separated = calloc(q->n_sources, sizeof(*q->index->separated));
+	if (r < 0 || !q->index->files || !q->index->separated)
 		return r < 0 ? r : -ENOMEM;
 	for (size_t s = 0; s < q->n_sources; s++) {
 		struct session *se = q->sources[s].session;
 		size_t n = session_n_files(se);
 
+		q->index->separated[s] = is_separated(se);
 		q->index->files[s] = calloc(n + 1, sizeof(**q->index->files));
 		if (!q->index->files[s])
 			return -ENOMEM;

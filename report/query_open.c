@@ -26,17 +26,21 @@ static bool is_dir(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-static int open_at(struct session **ret, const char *dir, struct strbuf *why)
+static int open_at(struct session **ret, const char *dir, const char *name, struct strbuf *why)
 {
 	AUTO_FREE char *reason = NULL;
-	int r = session_open(ret, dir, &reason);
+	int r = session_open_named(ret, dir, name, &reason);
 
-	if (r < 0 && reason)
+	if (r == -ENOENT || r == -ENOTDIR) {
+		if (strcmp(name, "current"))
+			strbuf_addf(why, "no session %s in %s", name, dir);
+		else
+			strbuf_addf(why, "no profile in %s: record one with `operf -d %s COMMAND`", dir, dir);
+	} else if (r < 0 && reason) {
 		strbuf_addstr(why, reason);
-	else if (r == -ENOENT || r == -ENOTDIR)
-		strbuf_addf(why, "no profile in %s: record one with `operf -d %s COMMAND`", dir, dir);
-	else if (r < 0)
+	} else if (r < 0) {
 		strbuf_addf(why, "%s: %s", dir, strerror(-r));
+	}
 	return r;
 }
 
@@ -57,7 +61,7 @@ int query_open_session(struct session **ret, const char *dir, char **ret_dir, st
 	own = strdup(dir);
 	if (!own)
 		return -ENOMEM;
-	r = open_at(ret, dir, why);
+	r = open_at(ret, dir, "current", why);
 	if (!r && ret_dir)
 		*ret_dir = TAKE_PTR(own);
 	return r;
@@ -98,26 +102,6 @@ static char *archived_dir(const char *archive, const char *dir)
 	return strdup(archive);
 }
 
-/* A session: list names a directory, or one that was saved below the session directory. */
-static char *named_dir(const char *base, const char *name)
-{
-
-	if (!strcmp(name, "current"))
-		return strdup(base);
-	if (!strchr(name, '/')) {
-		for (size_t i = 0; i < 3; i++) {
-			AUTO_STRBUF sb = STRBUF_INIT;
-
-			strbuf_addstr(&sb, base);
-			strbuf_addstr(&sb, i == 0 ? "/" : i == 1 ? "/saved/" : "/samples/");
-			strbuf_addstr(&sb, name);
-			if (!sb.error && has_samples(sb.buf))
-				return strbuf_steal(&sb);
-		}
-	}
-	return strdup(name);
-}
-
 static bool listed(const struct spec_list *l, const char *name)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -156,14 +140,13 @@ int query_sources_open(struct query *q, struct strbuf *why)
 		return r;
 	}
 	for (size_t i = 0; i < names->n; i++) {
-		AUTO_FREE char *dir = NULL;
+		/* a path is a session directory, a word is what `opcontrol --save` named */
+		bool is_path = strchr(names->v[i], '/') != NULL;
+		const char *dir = is_path ? names->v[i] : base ? base : q->opts.session_dir;
 
 		if (listed(&q->spec.of[SPEC_SESSION_EXCLUDE], names->v[i]))
 			continue;
-		dir = named_dir(base ? base : q->opts.session_dir, names->v[i]);
-		if (!dir)
-			return -ENOMEM;
-		r = open_at(&s, dir, why);
+		r = open_at(&s, dir, is_path ? "current" : names->v[i], why);
 		if (!r)
 			r = add_source(q, s, dir, archive);
 		if (r < 0)

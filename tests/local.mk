@@ -20,3 +20,7 @@ check_PROGRAMS += tests/unit/test-session
 tests_unit_test_session_SOURCES = tests/unit/test-session.c
 tests_unit_test_session_LDADD = session/libsession.la
 UNIT_TESTS += tests/unit/test-session
+
+# report/: query library, opreport, opannotate
+check_PROGRAMS += tests/tools/mksession
+tests_tools_mksession_LDADD = session/libsession.la format/abi/libabi.la lib/libbase.la
