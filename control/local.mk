@@ -1,1 +1,6 @@
-# SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-License-Identifier: GPL-3.0-or-later
+# How agents get into virtual machines: the attach protocol, and whom to give what.
+noinst_LTLIBRARIES += control/libagents.la
+control_libagents_la_SOURCES = control/attach.h control/attach.c control/agents.h control/agents.c
+control_libagents_la_CPPFLAGS = $(AM_CPPFLAGS) -DAGENTDIR='"$(libdir)"'
+control_libagents_la_LIBADD = lib/libbase.la

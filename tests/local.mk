@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 EXTRA_DIST += tests/run-check tests/install-packages tests/demo tests/fresh-clone tests/cli/lib.sh
 
+# --- jvmti: agents/jvmti, control/attach, control/agents ---
+check_PROGRAMS += tests/tools/attach
+tests_tools_attach_LDADD = control/libagents.la
+EXTRA_DIST += tests/workloads.sh tests/java/Bounded.java
+
 # lib/ and the tree itself
 check_PROGRAMS += tests/unit/test-base
 UNIT_TESTS += tests/unit/test-base

@@ -1,0 +1,632 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * HotSpot's dynamic attach protocol, spoken in a child process. The request is the protocol's version 1, which JDK 8 to 25
+ * understand: "1\0" command "\0" three arguments each with "\0"; the answer is a status line and text up to the end.
+ *
+ * As root, directories of the target are opened before the ids change, since the target's user need not be allowed to
+ * look into /proc/PID/root; the socket is connected after, since the VM looks at the peer's ids.
+ */
+#include "control/attach.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "lib/io.h"
+#include "lib/util.h"
+
+#define ARG_MAX_V1 1024     /* bytes of an argument that version 1 allows */
+#define ANSWER_MAX 8192
+#define WHY_MAX 1024
+#define STEP_MS 20
+
+struct verdict { /* from the child to the parent, through a pipe, in one piece */
+	int result;
+	char why[WHY_MAX];
+};
+_Static_assert(sizeof(struct verdict) < 4096, "a write to a pipe is atomic");
+
+struct attach {
+	pid_t pid, child;
+	int fd;
+	bool done;
+	struct verdict verdict;
+};
+
+/* --- in the child ---------------------------------------------------------------------------------------- */
+struct target {
+	pid_t pid;
+	pid_t nspid;         /* as it sees itself */
+	uid_t uid;
+	gid_t gid;
+	char state;          /* R, S, T, Z, … */
+	bool catches_quit;
+	int root_fd, tmp_fd, cwd_fd;
+	char attach_name[32], socket_name[32];
+	int attach_dir;      /* where attach_name was made, -1 = nowhere */
+	char copy_name[64];  /* of the agent, in tmp_fd; "" = none */
+	uint64_t deadline_ns;
+	unsigned int timeout_ms;
+};
+
+static volatile sig_atomic_t told_to_end;
+
+static void on_term(int sig)
+{
+	told_to_end = 1;
+}
+
+static struct verdict *verdict_set(struct verdict *v, int result, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static struct verdict *verdict_set(struct verdict *v, int result, const char *fmt, ...)
+{
+	va_list ap;
+	v->result = result;
+	va_start(ap, fmt);
+	vsnprintf(v->why, sizeof(v->why), fmt, ap);
+	va_end(ap);
+	return v;
+}
+
+static const char *field(const char *status, const char *name)
+{
+	const char *p = strstr(status, name);
+	while (p && p != status && p[-1] != '\n')
+		p = strstr(p + 1, name);
+	if (!p)
+		return "";
+	for (p += strlen(name); *p == ' ' || *p == '\t'; p++)
+		;
+	return p;
+}
+
+/* What /proc/PID/status tells. -ESRCH if it is gone. */
+static int target_look(struct target *t)
+{
+	AUTO_STRBUF sb = STRBUF_INIT_CAP(64 << 10);
+	char path[64];
+	const char *p, *ids;
+	char *end;
+	unsigned long uid[2], gid[2];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)t->pid);
+	if (io_slurp(AT_FDCWD, path, &sb) < 0 || !sb.len)
+		return -ESRCH;
+	t->state = *field(strbuf_str(&sb), "State:");
+	ids = field(strbuf_str(&sb), "Uid:");
+	uid[0] = strtoul(ids, &end, 10);
+	uid[1] = strtoul(end, NULL, 10);
+	ids = field(strbuf_str(&sb), "Gid:");
+	gid[0] = strtoul(ids, &end, 10);
+	gid[1] = strtoul(end, NULL, 10);
+	t->uid = (uid_t)uid[1]; /* the effective ones */
+	t->gid = (gid_t)gid[1];
+	t->catches_quit = strtoull(field(strbuf_str(&sb), "SigCgt:"), NULL, 16) >> (SIGQUIT - 1) & 1;
+	t->nspid = t->pid;
+	for (p = field(strbuf_str(&sb), "NSpid:"); isdigit((unsigned char)*p); p = end) {
+		t->nspid = (pid_t)strtol(p, &end, 10); /* the last one is the innermost */
+		while (*end == ' ' || *end == '\t')
+			end++;
+	}
+	return 0;
+}
+
+static bool maps_have_libjvm(pid_t pid)
+{
+	AUTO_STRBUF sb = STRBUF_INIT_CAP(16 << 20);
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	/* Unreadable (a process with capabilities): it may be one, the protocol will tell. */
+	return io_slurp(AT_FDCWD, path, &sb) < 0 || strstr(strbuf_str(&sb), "/libjvm.so");
+}
+
+/* A word among the NUL-terminated ones of /proc/PID/cmdline, or inside a value of /proc/PID/environ. The last of + and - wins. */
+static bool attach_disabled(pid_t pid)
+{
+	static const char *const files[] = { "environ", "cmdline" };
+	bool off = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		AUTO_STRBUF sb = STRBUF_INIT_CAP(4 << 20);
+		char path[64];
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, files[i]);
+		if (io_slurp(AT_FDCWD, path, &sb) < 0)
+			continue;
+		for (size_t at = 0; at < sb.len; at += strlen(sb.buf + at) + 1) {
+			const char *word = sb.buf + at;
+			if (i == 0 && strncmp(word, "JAVA_TOOL_OPTIONS=", 18) && strncmp(word, "JDK_JAVA_OPTIONS=", 17) &&
+			    strncmp(word, "_JAVA_OPTIONS=", 14))
+				continue;
+			if (strstr(word, "-XX:+DisableAttachMechanism"))
+				off = true;
+			if (strstr(word, "-XX:-DisableAttachMechanism"))
+				off = false;
+		}
+	}
+	return off;
+}
+
+static int open_dir_of(pid_t pid, const char *what)
+{
+	char path[64];
+	int fd;
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static bool time_is_up(const struct target *t)
+{
+	return told_to_end || util_now_ns() >= t->deadline_ns;
+}
+
+static void nap(void)
+{
+	poll(NULL, 0, STEP_MS);
+}
+
+/* Why nothing comes: what its state tells now. */
+static struct verdict *no_answer(struct target *t, struct verdict *v, const char *at)
+{
+	if (target_look(t) < 0 || t->state == 'Z' || t->state == 'X')
+		return verdict_set(v, -ESRCH, "process %d ended before it could be attached to", (int)t->pid);
+	if (t->state == 'T' || t->state == 't')
+		return verdict_set(v, -EBUSY, "process %d is stopped (state %c): let it go on (kill -CONT %d) and attach again",
+				   (int)t->pid, t->state, (int)t->pid);
+	if (told_to_end)
+		return verdict_set(v, -ECANCELED, "attaching to %d was given up", (int)t->pid);
+	return verdict_set(v, -ETIMEDOUT, "process %d gave no answer in %u ms while %s: it may be exiting, out of memory, or in a long "
+			   "safepoint; attach again or start it with the agent", (int)t->pid, t->timeout_ms, at);
+}
+
+/* Connects to the target's socket. fd, -EAGAIN to try again, or -errno. */
+static int connect_socket(const struct target *t)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	struct stat st;
+	int fd, err;
+
+	if (fstatat(t->tmp_fd, t->socket_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISSOCK(st.st_mode))
+		return -EAGAIN;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "/proc/self/fd/%d/%s", t->tmp_fd, t->socket_name);
+	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	/* Refused: left over by a process that had this pid; the VM replaces it. Full backlog: later. */
+	return err == ECONNREFUSED || err == ENOENT || err == EAGAIN ? -EAGAIN : -err;
+}
+
+static int make_attach_file(struct target *t)
+{
+	const int dirs[] = { t->cwd_fd, t->tmp_fd };
+	int err = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		int fd;
+		if (dirs[i] < 0)
+			continue;
+		fd = openat(dirs[i], t->attach_name, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+		if (fd < 0) {
+			err = -errno;
+			continue;
+		}
+		if (geteuid() == 0 && fchown(fd, t->uid, t->gid) < 0)
+			err = -errno; /* root's file is accepted too by newer VMs */
+		close(fd);
+		t->attach_dir = dirs[i];
+		return 0;
+	}
+	return err;
+}
+
+/* Waits for the VM's listener, waking it if it does not run yet. The connected socket or -1 and a verdict. */
+static int reach(struct target *t, struct verdict *v)
+{
+	uint64_t again_ns = 0;
+	int fd = connect_socket(t), err;
+
+	if (fd >= 0)
+		return fd;
+	if (fd != -EAGAIN)
+		goto refused;
+	while (!t->catches_quit) { /* a young VM has no handler yet, and would die of the signal */
+		if (t->state == 'T' || t->state == 't' || t->state == 'Z')
+			return no_answer(t, v, "starting"), -1;
+		nap();
+		if (target_look(t) < 0)
+			return no_answer(t, v, "starting"), -1;
+		if (!t->catches_quit && time_is_up(t))
+			return verdict_set(v, -EOPNOTSUPP, "process %d does not catch SIGQUIT (started with -Xrs?), which would end it: "
+					   "start it without -Xrs, or with the agent", (int)t->pid), -1;
+	}
+	err = make_attach_file(t);
+	if (err < 0)
+		return verdict_set(v, err, "cannot make %s in the working directory or /tmp of process %d: %s", t->attach_name,
+				   (int)t->pid, strerror(-err)), -1;
+	do {
+		uint64_t now = util_now_ns();
+		if (!again_ns || (now > again_ns && again_ns < t->deadline_ns)) {
+			if (kill(t->pid, SIGQUIT) < 0)
+				return verdict_set(v, -errno, "cannot signal process %d: %s; attach as its user or as root", (int)t->pid,
+						   strerror(errno)), -1;
+			again_ns = again_ns ? t->deadline_ns : now + (t->deadline_ns - MIN(now, t->deadline_ns)) / 2;
+		}
+		nap();
+		fd = connect_socket(t);
+		if (fd >= 0)
+			return fd;
+		if (fd != -EAGAIN)
+			goto refused;
+		if (target_look(t) < 0 || t->state == 'Z' || t->state == 'T' || t->state == 't')
+			break;
+	} while (!time_is_up(t));
+	return no_answer(t, v, "starting its attach listener"), -1;
+refused:
+	return verdict_set(v, fd, "cannot connect to %s in /tmp of process %d: %s", t->socket_name, (int)t->pid, strerror(-fd)), -1;
+}
+
+static int open_in_root(int root_fd, const char *path)
+{
+	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_IN_ROOT };
+	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	if (fd < 0 && errno == ENOSYS)
+		fd = openat(root_fd, path + strspn(path, "/"), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Whether the target's user finds this very file at the same path of its own root. */
+static bool agent_visible(const struct target *t, int agent_fd, const char *path)
+{
+	struct stat here, there;
+	uid_t was = geteuid();
+	gid_t was_gid = getegid();
+	bool good;
+	int fd;
+
+	if (t->root_fd < 0)
+		return true; /* cannot be looked at; the VM will say */
+	if (was == 0 && (setegid(t->gid) < 0 || seteuid(t->uid) < 0))
+		return false;
+	fd = open_in_root(t->root_fd, path);
+	if (was == 0 && (seteuid(was) < 0 || setegid(was_gid) < 0))
+		_exit(1);
+	good = fd >= 0 && fstat(fd, &there) == 0 && fstat(agent_fd, &here) == 0 && here.st_ino == there.st_ino &&
+	       here.st_dev == there.st_dev;
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+static int copy_agent(struct target *t, int agent_fd)
+{
+	AUTO_STRBUF sb = STRBUF_INIT;
+	uint64_t random = util_now_ns();
+	int fd, err;
+
+	if (getrandom(&random, sizeof(random), 0) < 0)
+		random ^= (uint64_t)getpid() << 32;
+	err = lseek(agent_fd, 0, SEEK_SET) < 0 ? -errno : io_read_all(agent_fd, &sb);
+	if (err < 0)
+		return err;
+	snprintf(t->copy_name, sizeof(t->copy_name), ".opjit-agent-%016llx.so", (unsigned long long)random);
+	fd = openat(t->tmp_fd, t->copy_name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0700);
+	if (fd < 0) {
+		err = -errno;
+		t->copy_name[0] = 0;
+		return err;
+	}
+	err = io_write_full(fd, sb.buf, sb.len);
+	if (!err && fchmod(fd, 0755) < 0)
+		err = -errno;
+	if (!err && geteuid() == 0 && fchown(fd, t->uid, t->gid) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static int send_request(int fd, const struct target *t, const char *agent, const char *options)
+{
+	AUTO_STRBUF sb = STRBUF_INIT_CAP(16 << 10);
+	size_t sent = 0;
+
+	strbuf_add(&sb, "1\0load", 7);
+	strbuf_add(&sb, agent, strlen(agent) + 1);
+	strbuf_add(&sb, "true", 5);
+	strbuf_add(&sb, options, strlen(options) + 1);
+	if (sb.error)
+		return sb.error;
+	while (sent < sb.len) {
+		ssize_t n = send(fd, sb.buf + sent, sb.len - sent, MSG_NOSIGNAL);
+		if (n > 0) {
+			sent += (size_t)n;
+		} else if (errno == EAGAIN || errno == EINTR) {
+			if (time_is_up(t))
+				return -ETIMEDOUT;
+			nap();
+		} else {
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+static int read_answer(int fd, const struct target *t, struct strbuf *sb)
+{
+	for (;;) {
+		char buf[2048];
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		ssize_t n = recv(fd, buf, sizeof(buf), 0);
+		if (n == 0)
+			return 0;
+		if (n > 0) {
+			if (strbuf_add(sb, buf, (size_t)n) < 0)
+				return -EPROTO;
+		} else if (errno == EAGAIN || errno == EINTR) {
+			if (time_is_up(t))
+				return -ETIMEDOUT;
+			poll(&p, 1, STEP_MS);
+		} else {
+			return -errno;
+		}
+	}
+}
+
+static struct verdict *judge(const struct target *t, struct verdict *v, char *answer)
+{
+	char *text = strchr(answer, '\n'), *end, *code;
+	long status = strtol(answer, &end, 10), loaded;
+
+	if (end == answer || !text)
+		return verdict_set(v, -EPROTO, "process %d answered nothing that is HotSpot's", (int)t->pid);
+	text++;
+	for (char *p = text; *p; p++)
+		if ((unsigned char)*p < ' ')
+			*p = p[1] ? ' ' : 0;
+	/* JDK 8 answers the agent's return code alone, later ones "return code: N" or what went wrong. */
+	code = !strncmp(text, "return code: ", 13) ? text + 13 : text;
+	loaded = strtol(code, &end, 10);
+	if (status == 0 && end != code && loaded == 0)
+		return verdict_set(v, 0, "agent loaded into process %d%s%s", (int)t->pid,
+				   t->copy_name[0] ? " from a copy in its /tmp, since it cannot see ours" : "",
+				   t->uid != getuid() ? ", as its user" : "");
+	if (status == 0 && end != code)
+		return verdict_set(v, -ECANCELED, "the agent would not start in process %d (code %ld); log=FILE among its options tells why",
+				   (int)t->pid, loaded);
+	if (strstr(text, "EnableDynamicAgentLoading"))
+		return verdict_set(v, -EOPNOTSUPP, "process %d was started with -XX:-EnableDynamicAgentLoading: start it with the agent",
+				   (int)t->pid);
+	return verdict_set(v, -ECANCELED, "process %d refused the agent (status %ld): %.300s", (int)t->pid, status, text);
+}
+
+static void clean_up(struct target *t)
+{
+	if (t->attach_dir >= 0)
+		unlinkat(t->attach_dir, t->attach_name, 0);
+	if (t->copy_name[0])
+		unlinkat(t->tmp_fd, t->copy_name, 0);
+}
+
+/* Everything that is known without touching it. NULL = go on. */
+static struct verdict *look_first(struct target *t, struct verdict *v)
+{
+	if (target_look(t) < 0)
+		return verdict_set(v, -ESRCH, "there is no process %d", (int)t->pid);
+	if (t->state == 'Z' || t->state == 'X')
+		return verdict_set(v, -ESRCH, "process %d is exiting", (int)t->pid);
+	if (t->state == 'T' || t->state == 't')
+		return no_answer(t, v, "");
+	if (!maps_have_libjvm(t->pid))
+		return verdict_set(v, -ENOEXEC, "process %d is no HotSpot JVM (it has no libjvm.so)", (int)t->pid);
+	if (geteuid() != 0 && geteuid() != t->uid)
+		return verdict_set(v, -EPERM, "process %d belongs to uid %u, this is uid %u: attach as that user or as root", (int)t->pid,
+				   (unsigned int)t->uid, (unsigned int)geteuid());
+	if (attach_disabled(t->pid))
+		return verdict_set(v, -EOPNOTSUPP, "process %d was started with -XX:+DisableAttachMechanism: start it without, or with the agent",
+				   (int)t->pid);
+	return NULL;
+}
+
+static struct verdict *open_target(struct target *t, struct verdict *v)
+{
+	t->root_fd = open_dir_of(t->pid, "root");
+	t->cwd_fd = open_dir_of(t->pid, "cwd");
+	/* A VM with file capabilities hides its root from its own user; then /tmp is its /tmp, unless it is in a container. */
+	t->tmp_fd = t->root_fd >= 0 ? openat(t->root_fd, "tmp", O_PATH | O_DIRECTORY | O_CLOEXEC)
+				    : open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (t->tmp_fd < 0)
+		return verdict_set(v, -errno, "cannot open /tmp as process %d has it: %s", (int)t->pid, strerror(errno));
+	snprintf(t->attach_name, sizeof(t->attach_name), ".attach_pid%d", (int)t->nspid);
+	snprintf(t->socket_name, sizeof(t->socket_name), ".java_pid%d", (int)t->nspid);
+	return NULL;
+}
+
+static void run(struct target *t, struct verdict *v, const char *agent, const char *options)
+{
+	AUTO_STRBUF answer = STRBUF_INIT_CAP(ANSWER_MAX);
+	AUTO_CLOSE int agent_fd = open(agent, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	AUTO_CLOSE int fd = -1;
+	char copy[96];
+	int err;
+
+	if (agent_fd < 0) {
+		verdict_set(v, -errno, "cannot open the agent %s: %s", agent, strerror(errno));
+		return;
+	}
+	if (strlen(agent) > ARG_MAX_V1 || strlen(options) > ARG_MAX_V1) {
+		verdict_set(v, -E2BIG, "the path or options of the agent are over the %d bytes that the attach protocol allows", ARG_MAX_V1);
+		return;
+	}
+	if (look_first(t, v) || open_target(t, v))
+		return;
+	if (!agent_visible(t, agent_fd, agent)) {
+		err = copy_agent(t, agent_fd);
+		if (err < 0) {
+			verdict_set(v, err, "process %d cannot read %s, and it cannot be copied into its /tmp: %s", (int)t->pid, agent,
+				    strerror(-err));
+			return;
+		}
+		snprintf(copy, sizeof(copy), "/tmp/%s", t->copy_name);
+		agent = copy;
+	}
+	/* The VM looks at the ids of who connects. No supplementary group of root's goes along. */
+	if (geteuid() == 0 && (t->uid != 0 || t->gid != getegid())) {
+		if (setgroups(0, NULL) < 0 || setegid(t->gid) < 0 || seteuid(t->uid) < 0) {
+			verdict_set(v, -errno, "cannot take the ids of process %d (uid %u): %s", (int)t->pid, (unsigned int)t->uid, strerror(errno));
+			return;
+		}
+	}
+	fd = reach(t, v);
+	if (fd < 0)
+		return;
+	err = send_request(fd, t, agent, options);
+	if (!err)
+		err = read_answer(fd, t, &answer);
+	if (err == -ETIMEDOUT)
+		no_answer(t, v, "loading the agent");
+	else if (err < 0)
+		verdict_set(v, err, "the connection to process %d broke: %s", (int)t->pid, strerror(-err));
+	else if (!answer.len)
+		no_answer(t, v, "loading the agent");
+	else
+		judge(t, v, answer.buf);
+}
+
+static _Noreturn void child_main(int fd, pid_t pid, const char *agent, const char *options, unsigned int timeout_ms)
+{
+	struct target t = { .pid = pid, .timeout_ms = timeout_ms, .root_fd = -1, .tmp_fd = -1, .cwd_fd = -1, .attach_dir = -1 };
+	struct sigaction sa = { .sa_handler = on_term };
+	struct verdict v = { .result = -EIO };
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	sigaction(SIGTERM, &sa, NULL);
+	sa.sa_handler = SIG_IGN; /* the terminal's signals are the parent's business */
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGQUIT, &sa, NULL);
+	sigaction(SIGPIPE, &sa, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	t.deadline_ns = util_now_ns() + timeout_ms * NSEC_PER_MSEC;
+	run(&t, &v, agent, options);
+	if (geteuid() != getuid() && (seteuid(getuid()) < 0 || setegid(getgid()) < 0))
+		v.why[sizeof(v.why) - 1] = 0; /* then the files stay, if they are not ours to remove */
+	clean_up(&t);
+	io_write_full(fd, &v, sizeof(v));
+	_exit(0);
+}
+
+/* --- in the parent --------------------------------------------------------------------------------------- */
+int attach_start(struct attach **ret, pid_t pid, const char *agent_path, const char *options, unsigned int timeout_ms)
+{
+	struct attach *a = calloc(1, sizeof(*a));
+	int p[2], err;
+
+	if (!a)
+		return -ENOMEM;
+	if (pid <= 0 || !agent_path || agent_path[0] != '/' || pipe2(p, O_CLOEXEC) < 0) {
+		err = pid <= 0 || !agent_path || agent_path[0] != '/' ? -EINVAL : -errno;
+		free(a);
+		return err;
+	}
+	a->pid = pid;
+	a->child = fork();
+	if (a->child == 0) {
+		close(p[0]);
+		child_main(p[1], pid, agent_path, options ? options : "", timeout_ms);
+	}
+	err = -errno;
+	close(p[1]);
+	if (a->child < 0) {
+		close(p[0]);
+		free(a);
+		return err;
+	}
+	fcntl(p[0], F_SETFL, O_NONBLOCK);
+	a->fd = p[0];
+	*ret = a;
+	return 0;
+}
+
+int attach_fd(const struct attach *a)
+{
+	return a->fd;
+}
+
+pid_t attach_pid(const struct attach *a)
+{
+	return a->pid;
+}
+
+static void reap(struct attach *a, int flags)
+{
+	if (a->child > 0 && (waitpid(a->child, NULL, flags) != 0 || errno == ECHILD))
+		a->child = 0;
+}
+
+int attach_poll(struct attach *a, struct strbuf *why)
+{
+	if (!a->done) {
+		ssize_t n = read(a->fd, &a->verdict, sizeof(a->verdict));
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return -EAGAIN;
+		if (n != (ssize_t)sizeof(a->verdict))
+			verdict_set(&a->verdict, -EIO, "the helper that attaches to %d ended without a word", (int)a->pid);
+		a->verdict.why[sizeof(a->verdict.why) - 1] = 0;
+		a->done = true;
+		reap(a, 0);
+	}
+	if (why)
+		strbuf_addstr(why, a->verdict.why);
+	return a->verdict.result;
+}
+
+void attach_free(struct attach *a)
+{
+	if (!a)
+		return;
+	if (!a->done && a->child > 0) {
+		struct pollfd p = { .fd = a->fd, .events = POLLIN };
+		kill(a->child, SIGTERM);
+		/* It has files to remove; more than a moment it does not get. */
+		if (poll(&p, 1, 500) <= 0)
+			kill(a->child, SIGKILL);
+	}
+	reap(a, 0);
+	close(a->fd);
+	free(a);
+}
+
+int attach_jvm(pid_t pid, const char *agent_path, const char *options, unsigned int timeout_ms, struct strbuf *why)
+{
+	struct attach *a;
+	int r = attach_start(&a, pid, agent_path, options, timeout_ms);
+
+	if (r < 0) {
+		if (why)
+			strbuf_addf(why, "cannot attach to process %d: %s", (int)pid, strerror(-r));
+		return r;
+	}
+	do {
+		struct pollfd p = { .fd = attach_fd(a), .events = POLLIN };
+		poll(&p, 1, -1);
+		r = attach_poll(a, why);
+	} while (r == -EAGAIN);
+	attach_free(a);
+	return r;
+}
