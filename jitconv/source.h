@@ -46,5 +46,14 @@ bool jit_source_is_marker(const char *path);
 /* Copies (or seals) the image of a segment to a new file at path; .text keeps its offset. 0 or -errno. */
 int jit_source_save_image(struct jit_source *s, uint32_t segment, int dirfd, const char *path);
 uint32_t jit_source_n_segments(const struct jit_source *s);
+/*
+ * With tables: poll then reads the journals and its events have source_file, lines, inlines, unwind and strings. Without (the
+ * default) those are absent, and events come from the ring as long as the reader keeps up. The saved image has all of it.
+ */
+void jit_source_want_tables(struct jit_source *s, bool on);
+/* Why poll failed: file, offset and cause. */
+const char *jit_source_why(const struct jit_source *s);
+struct jit_identity;
+const struct jit_identity *jit_source_identity(const struct jit_source *s);
 
 #endif

@@ -29,3 +29,7 @@ UNIT_TESTS += tests/unit/test-session
 # report/: query library, opreport, opannotate
 check_PROGRAMS += tests/tools/mksession
 tests_tools_mksession_LDADD = session/libsession.la format/abi/libabi.la lib/libbase.la
+# libopagent, its formats and the live reader
+check_PROGRAMS += tests/unit/test-opagent
+tests_unit_test_opagent_LDADD = jitconv/libsource.la format/jit/libjit.la libopagent/libopagent-test.la lib/libbase.la
+UNIT_TESTS += tests/unit/test-opagent

@@ -61,6 +61,9 @@ struct jit_event {
 	/* Encoded tables (format/jit/tables.h decodes). */
 	const void *lines, *inlines, *unwind;
 	size_t lines_len, inlines_len, unwind_len;
+	/* The string section that the tables' offsets mean (jit_string()); may be NULL if there are no tables. */
+	const char *strings;
+	size_t strings_len;
 };
 
 /* Called for each event in the source's order. Negative stops the reader, which returns it. */
