@@ -4,3 +4,7 @@ noinst_LTLIBRARIES += control/libagents.la
 control_libagents_la_SOURCES = control/attach.h control/attach.c control/agents.h control/agents.c
 control_libagents_la_CPPFLAGS = $(AM_CPPFLAGS) -DAGENTDIR='"$(libdir)"'
 control_libagents_la_LIBADD = lib/libbase.la
+
+bin_PROGRAMS += control/operf
+control_operf_SOURCES = control/operf.h control/operf.c control/run.c control/replay.c control/command.c control/said.c
+control_operf_LDADD = daemon/liblive.la control/libagents.la daemon/libpipeline.la sampler/libsampler.la lib/libbase.la

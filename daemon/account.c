@@ -28,7 +28,6 @@ struct account {
 	size_t n_images, images_room;
 	uint32_t epoch;
 	struct session_event events[MAX_EVENTS];
-	bool have_event[MAX_EVENTS];
 	struct u64map jit_seen; /* source << 24 | segment */
 	struct jit_image *jit;
 	size_t n_jit, jit_room;
@@ -65,19 +64,9 @@ void account_free(struct account *a)
 	free(a);
 }
 
-static int tell_event(struct account *a, uint32_t i)
+void account_forget(struct account *a)
 {
-	return session_store_event(a->s, i, &a->events[i]);
-}
-
-void account_set_store(struct account *a, struct session_store *s)
-{
-	a->s = s;
-	a->totals = session_store_totals(s);
 	a->epoch++;
-	for (uint32_t i = 0; i < MAX_EVENTS; i++)
-		if (a->have_event[i])
-			tell_event(a, i);
 	for (size_t i = 0; i < a->n_jit; i++)
 		free(a->jit[i].instance);
 	a->n_jit = 0;
@@ -100,8 +89,7 @@ static int event_desc(struct account *a, const struct ev *e)
 	};
 	if (!d->name || !d->desc)
 		return -ENOMEM;
-	a->have_event[i] = true;
-	return tell_event(a, i);
+	return session_store_event(a->s, i, d);
 }
 
 static int note_jit(struct account *a, const struct hit *h)

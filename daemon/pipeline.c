@@ -28,6 +28,7 @@ struct pipeline {
 	uint64_t lag_ns;
 	int log_fd;
 	uint64_t log_bytes;
+	int log_error;
 	/* flight recorder */
 	struct kept_page *kept;
 	size_t n_kept, kept_room, first_sample;
@@ -48,7 +49,6 @@ static int merged(void *arg, const struct ev *e)
 static int merged_early(void *arg, const struct ev *e)
 {
 	struct pipeline *p = arg;
-	struct resolver_stats st;
 	int r;
 
 	if (e->type == EV_EVENTDESC)
@@ -60,7 +60,6 @@ static int merged_early(void *arg, const struct ev *e)
 		p->lag_ns = MIN(e->u.jitsrc.lag_ns, RESOLVER_MAX_LAG_NS) + SLACK_NS;
 		evlog_merge_set_lag(p->merge, p->lag_ns);
 	}
-	(void)st;
 	return 0;
 }
 
@@ -116,8 +115,12 @@ static int page_closed(void *arg, const void *page, size_t len)
 		r = flight_keep(p, page, len);
 	else
 		r = p->log_fd >= 0 ? io_write_full(p->log_fd, page, len) : 0;
-	if (r < 0)
+	if (r < 0 && !p->o.flight_bytes) { /* a full disk costs the log, not the profile */
+		p->log_error = r;
+		close(TAKE_FD(p->log_fd));
+	} else if (r < 0) {
 		return r;
+	}
 	r = evlog_merge_feed(p->merge, page, len);
 	return r == -EBADMSG ? 0 : r;
 }
@@ -230,6 +233,7 @@ static int store_new(struct pipeline *p, const char *dir)
 {
 	struct session_store_opts so = {
 		.dir = dir, .cpu_type = p->cpu_type, .mhz = p->o.mhz, .stacks = p->o.account.callgraph, .append = p->o.append,
+		.no_sync = p->o.no_sync,
 	};
 
 	return session_store_new(&p->store, &so);
@@ -290,23 +294,28 @@ void pipeline_free(struct pipeline *p)
 	free(p);
 }
 
-int pipeline_reset(struct pipeline *p, const char *session_dir)
+int pipeline_reset(struct pipeline *p)
 {
-	struct session_store *old = p->store;
-	bool append = p->o.append;
-	int r;
+	int r = session_store_reset(p->store);
 
-	p->o.append = false;
-	p->store = NULL;
-	r = store_new(p, session_dir);
-	p->o.append = append;
-	if (r < 0) {
-		p->store = old;
+	if (r >= 0)
+		account_forget(p->account);
+	return r;
+}
+
+int pipeline_save(struct pipeline *p, const char *name)
+{
+	int r = account_notes(p->account);
+
+	if (r < 0 || (r = session_store_save(p->store, name)) < 0)
 		return r;
-	}
-	account_set_store(p->account, p->store);
-	session_store_free(old);
+	account_forget(p->account);
 	return 0;
+}
+
+size_t pipeline_store_bytes(const struct pipeline *p)
+{
+	return session_store_bytes(p->store);
 }
 
 struct account *pipeline_account(struct pipeline *p) { return p->account; }
@@ -316,6 +325,7 @@ const struct session_totals *pipeline_totals(struct pipeline *p) { return sessio
 void pipeline_stats(const struct pipeline *p, struct pipeline_stats *ret)
 {
 	ret->log_bytes = p->log_bytes;
+	ret->log_error = p->log_error;
 	evlog_merge_stats(p->merge, &ret->merge);
 	resolver_stats(p->resolver, &ret->resolver);
 }

@@ -17,13 +17,14 @@ struct pipeline_opts {
 	struct account_opts account;
 	const char *log_path;       /* keep the log here; NULL = no */
 	uint64_t flight_bytes;      /* keep only the last so many bytes of sample pages, in memory, until saved; 0 = all */
-	const char *cpu_type;       /* NULL = of this machine, "CPU with timer interrupt" when the event is a timer */
+	const char *cpu_type;       /* NULL = "CPU with timer interrupt" */
 	double mhz;
-	bool timer;
+	bool no_sync;               /* tests and replays */
 };
 
 struct pipeline_stats {
 	uint64_t log_bytes;
+	int log_error;              /* the log ended early: -errno of the write */
 	struct evlog_merge_stats merge;
 	struct resolver_stats resolver;
 };
@@ -41,7 +42,11 @@ int pipeline_replay(struct pipeline *p, int fd, uint64_t *bad_blocks, uint64_t *
 /* Commits what was counted so far. */
 int pipeline_flush(struct pipeline *p);
 /* opcontrol --reset: what was counted is forgotten, processes and code stay known. */
-int pipeline_reset(struct pipeline *p, const char *session_dir);
+int pipeline_reset(struct pipeline *p);
+/* opcontrol --save: what was counted is kept under a name; counting begins anew. */
+int pipeline_save(struct pipeline *p, const char *name);
+/* Memory that a flush would free. */
+size_t pipeline_store_bytes(const struct pipeline *p);
 /* Flight recorder: writes what is kept to path (atomically). */
 int pipeline_save_log(struct pipeline *p, const char *path);
 
