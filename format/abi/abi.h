@@ -35,6 +35,7 @@ struct abi_format {
 struct abi_fault {
 	const char *rule;
 	uint64_t at;
+	uint64_t value;   /* with -ERANGE of a conversion: the number that does not fit */
 };
 
 #define ABI_FAULT(f, where, text) abi_fault_set(f, (uint64_t)(where), text)
