@@ -14,12 +14,6 @@ tests_unit_test_base_LDADD = lib/libbase.la
 CLI_TESTS += tests/cli/tree.sh
 EXTRA_DIST += tests/cli/tree.sh
 
-# the event log
-check_PROGRAMS += tests/unit/test-evlog
-UNIT_TESTS += tests/unit/test-evlog
-tests_unit_test_evlog_SOURCES = tests/unit/test-evlog.c tests/unit/evlog-gen.h
-tests_unit_test_evlog_LDADD = format/evlog/libevlog.la
-
 # --- abi: format/abi and session ---
 check_PROGRAMS += tests/unit/test-session
 tests_unit_test_session_SOURCES = tests/unit/test-session.c
