@@ -13,3 +13,8 @@ bin_PROGRAMS += report/opreport
 report_opreport_SOURCES = report/opreport.h report/opreport.c report/opreport_text.c report/opreport_parts.c \
 	report/opreport_callgraph.c report/opreport_data.c report/opreport_xml.c
 report_opreport_LDADD = $(REPORT_LIBS)
+
+bin_PROGRAMS += report/opannotate
+report_opannotate_SOURCES = report/annotate.h report/opannotate.c report/annotate_files.c report/annotate_asm.c \
+	report/disasm.h report/disasm.c
+report_opannotate_LDADD = $(REPORT_LIBS) $(BFD_LIBS)

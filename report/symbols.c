@@ -244,25 +244,11 @@ int sym_image_finish(struct sym_image *img)
 	return 0;
 }
 
-const struct sym *sym_find(struct sym_image *img, uint64_t key, uint64_t *ret_vma)
+const struct sym *sym_at_vma(struct sym_image *img, uint64_t vma)
 {
-	uint64_t vma = key;
 	size_t lo = 0, hi;
 
 	image_open(img);
-	if (img->kind == SESSION_KERNEL)
-		vma = img->base + key;
-	else if (img->kind == SESSION_FILE)
-		for (size_t i = 0; i < img->n_segments; i++) { /* executable ones stand in front */
-			const struct sym_segment *g = &img->segments[i];
-
-			if (key >= g->offset && key - g->offset < g->filesz) {
-				vma = key - g->offset + g->vaddr;
-				break;
-			}
-		}
-	if (ret_vma)
-		*ret_vma = vma;
 	for (hi = img->n; lo < hi;) { /* the first that starts after vma */
 		size_t mid = lo + (hi - lo) / 2;
 
@@ -275,6 +261,30 @@ const struct sym *sym_find(struct sym_image *img, uint64_t key, uint64_t *ret_vm
 		if (img->syms[lo].end > vma)
 			return &img->syms[lo];
 	return NULL;
+}
+
+static uint64_t vma_of(const struct sym_image *img, uint64_t key)
+{
+	if (img->kind == SESSION_KERNEL)
+		return img->base + key;
+	for (size_t i = 0; i < img->n_segments && img->kind == SESSION_FILE; i++) { /* executable ones stand in front */
+		const struct sym_segment *g = &img->segments[i];
+
+		if (key >= g->offset && key - g->offset < g->filesz)
+			return key - g->offset + g->vaddr;
+	}
+	return key;
+}
+
+const struct sym *sym_find(struct sym_image *img, uint64_t key, uint64_t *ret_vma)
+{
+	uint64_t vma;
+
+	image_open(img);
+	vma = vma_of(img, key);
+	if (ret_vma)
+		*ret_vma = vma;
+	return sym_at_vma(img, vma);
 }
 
 bool sym_offset(struct sym_image *img, uint64_t vma, uint64_t *offset)

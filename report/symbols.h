@@ -45,6 +45,8 @@ struct sym_image *symbols_image(struct symbols *y, const struct session_file *f)
 
 /* The symbol that holds key, NULL if none. *vma (may be NULL) becomes the address in the image either way. */
 const struct sym *sym_find(struct sym_image *img, uint64_t key, uint64_t *vma);
+/* As above by the address in the image. */
+const struct sym *sym_at_vma(struct sym_image *img, uint64_t vma);
 /* Source position of key: -ENOENT if none is known. */
 int sym_line(struct sym_image *img, uint64_t key, struct sym_line *ret);
 /*
