@@ -21,6 +21,7 @@ int symbols_new(struct symbols **ret, struct session *s, const struct symbols_op
 	y->session = s;
 	y->kallsyms.cap = (size_t)256 << 20;
 	y->kallsyms_error = 1;
+	y->tiers = o && o->tiers;
 	while (o && o->dirs && o->dirs[n])
 		n++;
 	y->dirs = calloc(n + 1, sizeof(*y->dirs));
@@ -45,6 +46,7 @@ static void image_free(struct sym_image *img)
 	if (!img)
 		return;
 	dwarf_lines_free(img->dwarf);
+	jit_lines_free(img->jit);
 	elfsyms_close(img);
 	free(img->image);
 	free(img->path);
@@ -164,6 +166,21 @@ static void image_locate(struct sym_image *img)
 			return;
 }
 
+static void journal_open(struct sym_image *img)
+{
+	if (img->jit_opened || img->kind != SESSION_JIT || !img->path)
+		return;
+	img->jit_opened = true;
+	(void)jit_lines_new(&img->jit, img->path);
+}
+
+static void add_tiers(struct sym_image *img)
+{
+	journal_open(img);
+	for (size_t i = 0; i < img->n && img->jit; i++)
+		(void)jit_lines_facts(img->jit, img->syms[i].start, &img->syms[i]);
+}
+
 static void image_open(struct sym_image *img)
 {
 	if (img->opened)
@@ -185,6 +202,8 @@ static void image_open(struct sym_image *img)
 		img->error = sym_image_finish(img);
 	if (img->error)
 		img->n = 0;
+	else if (img->owner->tiers)
+		add_tiers(img);
 }
 
 /* --- the table ------------------------------------------------------------------------------------------- */
@@ -363,6 +382,7 @@ void symbols_each_missing(struct symbols *y, void (*fn)(void *arg, const char *i
 
 /* --- lines ----------------------------------------------------------------------------------------------- */
 
+/* DWARF where there is some, else the journal. */
 static void lines_open(struct sym_image *img)
 {
 	image_open(img);
@@ -371,29 +391,36 @@ static void lines_open(struct sym_image *img)
 	img->lines_opened = true;
 	if (img->elf)
 		(void)dwarf_lines_new(&img->dwarf, img);
+	if (!img->dwarf)
+		journal_open(img);
 }
 
 int sym_line(struct sym_image *img, uint64_t key, struct sym_line *ret)
 {
-	uint64_t vma;
+	int r = -ENOENT;
 
-	(void)sym_find(img, key, &vma);
 	lines_open(img);
-	return img->dwarf ? dwarf_lines_find(img->dwarf, vma, ret) : -ENOENT;
+	if (img->dwarf)
+		r = dwarf_lines_find(img->dwarf, vma_of(img, key), ret);
+	if (r < 0 && img->jit)
+		r = jit_lines_find(img->jit, key, ret);
+	return r;
 }
 
 int sym_inlines(struct sym_image *img, uint64_t key, struct sym_frame frames[SYM_FRAMES_MAX])
 {
-	uint64_t vma;
-	const struct sym *s = sym_find(img, key, &vma);
+	const struct sym *s = sym_find(img, key, NULL);
 	int n = -ENOENT;
 
 	lines_open(img);
 	if (img->dwarf)
-		n = dwarf_lines_inlines(img->dwarf, vma, frames);
+		n = dwarf_lines_inlines(img->dwarf, vma_of(img, key), frames);
+	if (n <= 0 && img->jit)
+		n = jit_lines_inlines(img->jit, key, frames);
 	if (n <= 0 && s) {
 		frames[0] = (struct sym_frame){ .name = s->name };
-		(void)sym_line(img, key, &frames[0].at);
+		if (sym_line(img, key, &frames[0].at) < 0)
+			frames[0].at = (struct sym_line){ NULL, 0 };
 		n = 1;
 	}
 	if (n > 0 && s) /* the outermost is the symbol, whatever DWARF calls it */

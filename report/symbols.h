@@ -15,6 +15,7 @@ struct sym_image; /* one image */
 struct symbols_opts {
 	const char *root;              /* a file system to look for images in first; NULL = none */
 	const char *const *dirs;       /* further directories with images, NULL-terminated; may be NULL */
+	bool tiers;                    /* read the tiers of JIT code too */
 	const char *archive;           /* as root, but the only place for files of the profiled machine */
 };
 

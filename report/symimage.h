@@ -23,7 +23,7 @@ struct sym_image {
 	char *path;        /* NULL = nowhere */
 	char *debug_path;  /* separate debug file, NULL = none */
 	int error;
-	bool opened, lines_opened;
+	bool opened, lines_opened, jit_opened;
 	int fd, debug_fd;
 	Elf *elf, *debug_elf;
 	unsigned int machine;
@@ -47,6 +47,7 @@ struct symbols {
 	struct session *session;
 	char *root, *archive;
 	char **dirs;
+	bool tiers;
 	struct sym_image **images;
 	size_t n_images;
 	struct strpool keys;   /* identity of image i */
@@ -71,5 +72,13 @@ int dwarf_lines_new(struct dwarf_lines **ret, struct sym_image *img);
 void dwarf_lines_free(struct dwarf_lines *d);
 int dwarf_lines_find(struct dwarf_lines *d, uint64_t vma, struct sym_line *ret);
 int dwarf_lines_inlines(struct dwarf_lines *d, uint64_t vma, struct sym_frame frames[SYM_FRAMES_MAX]);
+
+/* Journal of a JIT image. -ENOENT: it tells nothing; -EBADMSG: it is none of ours. */
+int jit_lines_new(struct jit_lines **ret, const char *path);
+void jit_lines_free(struct jit_lines *j);
+/* Tier, kind and OSR entry of the region at key. */
+bool jit_lines_facts(const struct jit_lines *j, uint64_t key, struct sym *ret);
+int jit_lines_find(struct jit_lines *j, uint64_t key, struct sym_line *ret);
+int jit_lines_inlines(struct jit_lines *j, uint64_t key, struct sym_frame frames[SYM_FRAMES_MAX]);
 
 #endif

@@ -23,6 +23,9 @@ UNIT_TESTS += tests/unit/test-session
 # report/: query library, opreport, opannotate
 check_PROGRAMS += tests/tools/mksession
 tests_tools_mksession_LDADD = session/libsession.la format/abi/libabi.la lib/libbase.la
+check_PROGRAMS += tests/unit/test-report
+tests_unit_test_report_LDADD = jitconv/libsource.la $(REPORT_LIBS) libopagent/libopagent-test.la
+UNIT_TESTS += tests/unit/test-report
 # libopagent, its formats and the live reader
 check_PROGRAMS += tests/unit/test-opagent
 tests_unit_test_opagent_LDADD = jitconv/libsource.la format/jit/libjit.la libopagent/libopagent-test.la lib/libbase.la
