@@ -475,7 +475,8 @@ static int start_attach(struct agents *a, struct waiting *w)
 	int err;
 
 	add_options(a, &sb);
-	err = sb.error ? sb.error : attach_start(&w->attach, w->tgid, agents_java_path(a), strbuf_str(&sb), a->o.timeout_ms);
+	err = sb.error ? sb.error : attach_start(&w->attach, w->tgid, agents_java_path(a), strbuf_str(&sb), a->o.timeout_ms,
+						 !w->at_once);
 	if (!err)
 		a->n_running++;
 	return err;

@@ -3,15 +3,18 @@
  * HotSpot's dynamic attach protocol, spoken in a child process. The request is the protocol's version 1, which JDK 8 to 25
  * understand: "1\0" command "\0" three arguments each with "\0"; the answer is a status line and text up to the end.
  *
- * As root, directories of the target are opened before the ids change, since the target's user need not be allowed to
- * look into /proc/PID/root; the socket is connected after, since the VM looks at the peer's ids.
+ * As root, directories and the VM's flags are looked at as root, since the target's user need not be allowed to look
+ * into /proc/PID; files are made, the agent is looked for and the socket is connected with the target's ids, so that nothing happens
+ * there that its user could not do, and since the VM looks at the ids of who connects.
  */
 #include "control/attach.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,6 +28,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "control/jvmflag.h"
 #include "lib/io.h"
 #include "lib/util.h"
 
@@ -57,6 +61,10 @@ struct target {
 	int root_fd, tmp_fd, cwd_fd;
 	char attach_name[32], socket_name[32];
 	int attach_dir;      /* where attach_name was made, -1 = nowhere */
+	bool other_ids;      /* we are root and it is not */
+	bool quiet_only;
+	struct jvmflag flag; /* EnableDynamicAgentLoading, marked while the agent loads */
+	bool flag_marked;
 	char copy_name[64];  /* of the agent, in tmp_fd; "" = none */
 	uint64_t deadline_ns;
 	unsigned int timeout_ms;
@@ -167,6 +175,18 @@ static int open_dir_of(pid_t pid, const char *what)
 	return fd < 0 ? -errno : fd;
 }
 
+static void ids_of_target(const struct target *t)
+{
+	if (t->other_ids && (setegid(t->gid) < 0 || seteuid(t->uid) < 0))
+		_exit(1); /* the parent reports a helper that ended */
+}
+
+static void ids_back(const struct target *t)
+{
+	if (t->other_ids && (seteuid(0) < 0 || setegid(getgid()) < 0))
+		_exit(1);
+}
+
 static bool time_is_up(const struct target *t)
 {
 	return told_to_end || util_now_ns() >= t->deadline_ns;
@@ -191,7 +211,7 @@ static struct verdict *no_answer(struct target *t, struct verdict *v, const char
 			   "safepoint; attach again or start it with the agent", (int)t->pid, t->timeout_ms, at);
 }
 
-/* Connects to the target's socket. fd, -EAGAIN to try again, or -errno. */
+/* Connects to the target's socket. fd, -EAGAIN to try again, or -errno. The working directory is the target's /tmp. */
 static int connect_socket(const struct target *t)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -203,10 +223,12 @@ static int connect_socket(const struct target *t)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	snprintf(sa.sun_path, sizeof(sa.sun_path), "/proc/self/fd/%d/%s", t->tmp_fd, t->socket_name);
-	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", t->socket_name);
+	ids_of_target(t);
+	err = connect(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0 ? errno : 0;
+	ids_back(t);
+	if (!err)
 		return fd;
-	err = errno;
 	close(fd);
 	/* Refused: left over by a process that had this pid; the VM replaces it. Full backlog: later. */
 	return err == ECONNREFUSED || err == ENOENT || err == EAGAIN ? -EAGAIN : -err;
@@ -217,35 +239,71 @@ static int make_attach_file(struct target *t)
 	const int dirs[] = { t->cwd_fd, t->tmp_fd };
 	int err = -ENOENT;
 
-	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+	ids_of_target(t);
+	for (size_t i = 0; i < ARRAY_SIZE(dirs) && t->attach_dir < 0; i++) {
 		int fd;
 		if (dirs[i] < 0)
 			continue;
-		fd = openat(dirs[i], t->attach_name, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+		unlinkat(dirs[i], t->attach_name, 0);
+		fd = openat(dirs[i], t->attach_name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd < 0) {
 			err = -errno;
 			continue;
 		}
-		if (geteuid() == 0 && fchown(fd, t->uid, t->gid) < 0)
-			err = -errno; /* root's file is accepted too by newer VMs */
 		close(fd);
 		t->attach_dir = dirs[i];
-		return 0;
 	}
-	return err;
+	ids_back(t);
+	return t->attach_dir < 0 ? err : 0;
+}
+
+/*
+ * With attach disabled the VM would answer SIGQUIT with a thread dump on the program's output. Its flag tells, and where
+ * that cannot be read, its command line and environment.
+ */
+static bool attach_is_off(const struct target *t)
+{
+	struct jvmflag f;
+	return jvmflag_read(&f, t->pid, "DisableAttachMechanism") == 0 ? f.value : attach_disabled(t->pid);
+}
+
+/*
+ * Whether the VM has come up. Signalled before that, it may print a thread dump on the program's output, drop its socket
+ * again, or refuse agents. Its last thread to be started is the periodic one; VMs that give threads no names (JDK 8) or have no periodic
+ * task get some seconds instead.
+ */
+static bool vm_is_up(const struct target *t, uint64_t since_ns)
+{
+	char path[64];
+	DIR *dir;
+	bool up = false;
+
+	if (util_now_ns() - since_ns > MIN(3000u, t->timeout_ms / 2) * NSEC_PER_MSEC)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
+	dir = opendir(path);
+	for (struct dirent *e; dir && !up && (e = readdir(dir));) {
+		AUTO_STRBUF sb = STRBUF_INIT_CAP(64);
+		char comm[PATH_MAX];
+		snprintf(comm, sizeof(comm), "/proc/%d/task/%s/comm", (int)t->pid, e->d_name);
+		up = e->d_name[0] != '.' && io_slurp(AT_FDCWD, comm, &sb) == 0 && !strncmp(strbuf_str(&sb), "VM Periodic", 11);
+	}
+	if (dir)
+		closedir(dir);
+	return up;
 }
 
 /* Waits for the VM's listener, waking it if it does not run yet. The connected socket or -1 and a verdict. */
 static int reach(struct target *t, struct verdict *v)
 {
-	uint64_t again_ns = 0;
+	uint64_t again_ns = 0, since_ns = util_now_ns();
 	int fd = connect_socket(t), err;
 
 	if (fd >= 0)
 		return fd;
 	if (fd != -EAGAIN)
 		goto refused;
-	while (!t->catches_quit) { /* a young VM has no handler yet, and would die of the signal */
+	while (!t->catches_quit || !vm_is_up(t, since_ns)) { /* a young VM has no handler yet, and would die of the signal */
 		if (t->state == 'T' || t->state == 't' || t->state == 'Z')
 			return no_answer(t, v, "starting"), -1;
 		nap();
@@ -255,6 +313,9 @@ static int reach(struct target *t, struct verdict *v)
 			return verdict_set(v, -EOPNOTSUPP, "process %d does not catch SIGQUIT (started with -Xrs?), which would end it: "
 					   "start it without -Xrs, or with the agent", (int)t->pid), -1;
 	}
+	if (attach_is_off(t))
+		return verdict_set(v, -EOPNOTSUPP, "process %d was started with -XX:+DisableAttachMechanism: start it without, or with the agent",
+				   (int)t->pid), -1;
 	err = make_attach_file(t);
 	if (err < 0)
 		return verdict_set(v, err, "cannot make %s in the working directory or /tmp of process %d: %s", t->attach_name,
@@ -294,18 +355,14 @@ static int open_in_root(int root_fd, const char *path)
 static bool agent_visible(const struct target *t, int agent_fd, const char *path)
 {
 	struct stat here, there;
-	uid_t was = geteuid();
-	gid_t was_gid = getegid();
 	bool good;
 	int fd;
 
 	if (t->root_fd < 0)
 		return true; /* cannot be looked at; the VM will say */
-	if (was == 0 && (setegid(t->gid) < 0 || seteuid(t->uid) < 0))
-		return false;
+	ids_of_target(t);
 	fd = open_in_root(t->root_fd, path);
-	if (was == 0 && (seteuid(was) < 0 || setegid(was_gid) < 0))
-		_exit(1);
+	ids_back(t);
 	good = fd >= 0 && fstat(fd, &there) == 0 && fstat(agent_fd, &here) == 0 && here.st_ino == there.st_ino &&
 	       here.st_dev == there.st_dev;
 	if (fd >= 0)
@@ -325,16 +382,16 @@ static int copy_agent(struct target *t, int agent_fd)
 	if (err < 0)
 		return err;
 	snprintf(t->copy_name, sizeof(t->copy_name), ".opjit-agent-%016llx.so", (unsigned long long)random);
+	ids_of_target(t);
 	fd = openat(t->tmp_fd, t->copy_name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0700);
+	err = fd < 0 ? -errno : 0;
+	ids_back(t);
 	if (fd < 0) {
-		err = -errno;
 		t->copy_name[0] = 0;
 		return err;
 	}
 	err = io_write_full(fd, sb.buf, sb.len);
 	if (!err && fchmod(fd, 0755) < 0)
-		err = -errno;
-	if (!err && geteuid() == 0 && fchown(fd, t->uid, t->gid) < 0)
 		err = -errno;
 	close(fd);
 	return err;
@@ -404,7 +461,7 @@ static struct verdict *judge(const struct target *t, struct verdict *v, char *an
 	if (status == 0 && end != code && loaded == 0)
 		return verdict_set(v, 0, "agent loaded into process %d%s%s", (int)t->pid,
 				   t->copy_name[0] ? " from a copy in its /tmp, since it cannot see ours" : "",
-				   t->uid != getuid() ? ", as its user" : "");
+				   t->other_ids ? ", as its user" : "");
 	if (status == 0 && end != code)
 		return verdict_set(v, -ECANCELED, "the agent would not start in process %d (code %ld); log=FILE among its options tells why",
 				   (int)t->pid, loaded);
@@ -416,10 +473,27 @@ static struct verdict *judge(const struct target *t, struct verdict *v, char *an
 
 static void clean_up(struct target *t)
 {
+	if (t->flag_marked)
+		jvmflag_restore(&t->flag);
+	ids_of_target(t);
 	if (t->attach_dir >= 0)
 		unlinkat(t->attach_dir, t->attach_name, 0);
 	if (t->copy_name[0])
 		unlinkat(t->tmp_fd, t->copy_name, 0);
+	ids_back(t);
+}
+
+/* JDK 21 and later warn on the program's stderr about an agent that comes late, unless told so on the command line. */
+static bool make_quiet(struct target *t)
+{
+	int err = jvmflag_read(&t->flag, t->pid, "EnableDynamicAgentLoading");
+
+	if (err == -ENOENT || (!err && jvmflag_is_set(&t->flag)))
+		return true; /* JDK 8, or somebody decided */
+	if (!err)
+		err = jvmflag_mark_set(&t->flag);
+	t->flag_marked = !err;
+	return !err;
 }
 
 /* Everything that is known without touching it. NULL = go on. */
@@ -436,9 +510,6 @@ static struct verdict *look_first(struct target *t, struct verdict *v)
 	if (geteuid() != 0 && geteuid() != t->uid)
 		return verdict_set(v, -EPERM, "process %d belongs to uid %u, this is uid %u: attach as that user or as root", (int)t->pid,
 				   (unsigned int)t->uid, (unsigned int)geteuid());
-	if (attach_disabled(t->pid))
-		return verdict_set(v, -EOPNOTSUPP, "process %d was started with -XX:+DisableAttachMechanism: start it without, or with the agent",
-				   (int)t->pid);
 	return NULL;
 }
 
@@ -451,16 +522,44 @@ static struct verdict *open_target(struct target *t, struct verdict *v)
 				    : open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->tmp_fd < 0)
 		return verdict_set(v, -errno, "cannot open /tmp as process %d has it: %s", (int)t->pid, strerror(errno));
+	if (fchdir(t->tmp_fd) < 0)
+		return verdict_set(v, -errno, "cannot enter /tmp as process %d has it: %s", (int)t->pid, strerror(errno));
 	snprintf(t->attach_name, sizeof(t->attach_name), ".attach_pid%d", (int)t->nspid);
 	snprintf(t->socket_name, sizeof(t->socket_name), ".java_pid%d", (int)t->nspid);
 	return NULL;
 }
 
-static void run(struct target *t, struct verdict *v, const char *agent, const char *options)
+/* One request. False if the VM is too young for it and there is time left. */
+static bool request(struct target *t, struct verdict *v, const char *agent, const char *options)
 {
 	AUTO_STRBUF answer = STRBUF_INIT_CAP(ANSWER_MAX);
+	AUTO_CLOSE int fd = reach(t, v);
+	int err;
+
+	if (fd < 0)
+		return true;
+	if (!t->flag_marked && !make_quiet(t) && t->quiet_only) {
+		verdict_set(v, -EOPNOTSUPP, "process %d would warn on its stderr of an agent that comes late, and its flag "
+			    "EnableDynamicAgentLoading cannot be reached: start it with the agent", (int)t->pid);
+		return true;
+	}
+	err = send_request(fd, t, agent, options);
+	if (!err)
+		err = read_answer(fd, t, &answer);
+	if (!err && answer.len && strstr(answer.buf, "live phase") && !time_is_up(t))
+		return false;
+	if (err == -ETIMEDOUT || (!err && !answer.len))
+		no_answer(t, v, "loading the agent");
+	else if (err < 0)
+		verdict_set(v, err, "the connection to process %d broke: %s", (int)t->pid, strerror(-err));
+	else
+		judge(t, v, answer.buf);
+	return true;
+}
+
+static void run(struct target *t, struct verdict *v, const char *agent, const char *options)
+{
 	AUTO_CLOSE int agent_fd = open(agent, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	AUTO_CLOSE int fd = -1;
 	char copy[96];
 	int err;
 
@@ -472,7 +571,14 @@ static void run(struct target *t, struct verdict *v, const char *agent, const ch
 		verdict_set(v, -E2BIG, "the path or options of the agent are over the %d bytes that the attach protocol allows", ARG_MAX_V1);
 		return;
 	}
-	if (look_first(t, v) || open_target(t, v))
+	if (look_first(t, v))
+		return;
+	t->other_ids = geteuid() == 0 && (t->uid != 0 || t->gid != getegid());
+	if (t->other_ids && setgroups(0, NULL) < 0) {
+		verdict_set(v, -errno, "cannot take the ids of process %d (uid %u): %s", (int)t->pid, (unsigned int)t->uid, strerror(errno));
+		return;
+	}
+	if (open_target(t, v))
 		return;
 	if (!agent_visible(t, agent_fd, agent)) {
 		err = copy_agent(t, agent_fd);
@@ -484,32 +590,15 @@ static void run(struct target *t, struct verdict *v, const char *agent, const ch
 		snprintf(copy, sizeof(copy), "/tmp/%s", t->copy_name);
 		agent = copy;
 	}
-	/* The VM looks at the ids of who connects. No supplementary group of root's goes along. */
-	if (geteuid() == 0 && (t->uid != 0 || t->gid != getegid())) {
-		if (setgroups(0, NULL) < 0 || setegid(t->gid) < 0 || seteuid(t->uid) < 0) {
-			verdict_set(v, -errno, "cannot take the ids of process %d (uid %u): %s", (int)t->pid, (unsigned int)t->uid, strerror(errno));
-			return;
-		}
-	}
-	fd = reach(t, v);
-	if (fd < 0)
-		return;
-	err = send_request(fd, t, agent, options);
-	if (!err)
-		err = read_answer(fd, t, &answer);
-	if (err == -ETIMEDOUT)
-		no_answer(t, v, "loading the agent");
-	else if (err < 0)
-		verdict_set(v, err, "the connection to process %d broke: %s", (int)t->pid, strerror(-err));
-	else if (!answer.len)
-		no_answer(t, v, "loading the agent");
-	else
-		judge(t, v, answer.buf);
+	/* A VM that listens but is not live yet says so, and is asked again. */
+	while (!request(t, v, agent, options))
+		nap();
 }
 
-static _Noreturn void child_main(int fd, pid_t pid, const char *agent, const char *options, unsigned int timeout_ms)
+static _Noreturn void child_main(int fd, pid_t pid, const char *agent, const char *options, unsigned int timeout_ms, bool quiet_only)
 {
-	struct target t = { .pid = pid, .timeout_ms = timeout_ms, .root_fd = -1, .tmp_fd = -1, .cwd_fd = -1, .attach_dir = -1 };
+	struct target t = { .pid = pid, .timeout_ms = timeout_ms, .root_fd = -1, .tmp_fd = -1, .cwd_fd = -1, .attach_dir = -1,
+			    .quiet_only = quiet_only };
 	struct sigaction sa = { .sa_handler = on_term };
 	struct verdict v = { .result = -EIO };
 	sigset_t none;
@@ -524,15 +613,13 @@ static _Noreturn void child_main(int fd, pid_t pid, const char *agent, const cha
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	t.deadline_ns = util_now_ns() + timeout_ms * NSEC_PER_MSEC;
 	run(&t, &v, agent, options);
-	if (geteuid() != getuid() && (seteuid(getuid()) < 0 || setegid(getgid()) < 0))
-		v.why[sizeof(v.why) - 1] = 0; /* then the files stay, if they are not ours to remove */
 	clean_up(&t);
 	io_write_full(fd, &v, sizeof(v));
 	_exit(0);
 }
 
 /* --- in the parent --------------------------------------------------------------------------------------- */
-int attach_start(struct attach **ret, pid_t pid, const char *agent_path, const char *options, unsigned int timeout_ms)
+int attach_start(struct attach **ret, pid_t pid, const char *agent_path, const char *options, unsigned int timeout_ms, bool quiet_only)
 {
 	struct attach *a = calloc(1, sizeof(*a));
 	int p[2], err;
@@ -548,7 +635,7 @@ int attach_start(struct attach **ret, pid_t pid, const char *agent_path, const c
 	a->child = fork();
 	if (a->child == 0) {
 		close(p[0]);
-		child_main(p[1], pid, agent_path, options ? options : "", timeout_ms);
+		child_main(p[1], pid, agent_path, options ? options : "", timeout_ms, quiet_only);
 	}
 	err = -errno;
 	close(p[1]);
@@ -615,7 +702,7 @@ void attach_free(struct attach *a)
 int attach_jvm(pid_t pid, const char *agent_path, const char *options, unsigned int timeout_ms, struct strbuf *why)
 {
 	struct attach *a;
-	int r = attach_start(&a, pid, agent_path, options, timeout_ms);
+	int r = attach_start(&a, pid, agent_path, options, timeout_ms, false);
 
 	if (r < 0) {
 		if (why)

@@ -24,9 +24,11 @@ struct attach; /* one attempt under way */
 
 /*
  * Starts one. agent_path is absolute; options (may be NULL or "") go to Agent_OnAttach as they are. *ret only on
- * success. -errno if the child cannot be made; every other refusal comes from attach_poll.
+ * success. quiet_only: rather fail (-EOPNOTSUPP) than let the VM print its warning of late agents (JDK 21 and later; control/jvmflag.h
+ * tells how it is avoided). -errno if the child cannot be made; every other refusal comes from attach_poll.
  */
-int attach_start(struct attach **ret, pid_t pid, const char *agent_path, const char *options, unsigned int timeout_ms);
+int attach_start(struct attach **ret, pid_t pid, const char *agent_path, const char *options, unsigned int timeout_ms,
+		 bool quiet_only);
 /* Becomes readable when attach_poll will give the result. */
 int attach_fd(const struct attach *a);
 pid_t attach_pid(const struct attach *a);
