@@ -15,6 +15,17 @@
 
 #include "agents/jvmti/agent.h"
 
+/*
+ * Built on glibc 2.34 or later these would bind to versions that older systems lack; a container's JVM may get this very file.
+ * The old versions are still there, and whoever runs a JVM has libdl.
+ */
+#if defined(__GLIBC__) && defined(__x86_64__)
+__asm__(".symver dlopen,dlopen@GLIBC_2.2.5");
+__asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
+__asm__(".symver dlclose,dlclose@GLIBC_2.2.5");
+__asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
+#endif
+
 #define MAX_HEAPS 8
 #define MAX_ENTRIES 20000 /* of a table; JDK 25 has about 800 */
 #define NO_FIELD UINT64_MAX
