@@ -130,7 +130,7 @@ static size_t random_page(uint8_t *page, size_t len, bool big, unsigned int lsiz
 				w32(page + at, 4 * n + 4 * (type == 0), big);
 				at += 4 * n + 4 * (type == 0);
 			} else if (type >= 30) {
-				uint32_t high = below(100);
+				uint32_t high = below(31); /* the witness loses what is beyond 32 bits of an extension */
 				if (type == 31) { /* absolute: later than all before */
 					high += (uint32_t)(time >> 27) + 1;
 					time = ((uint64_t)high << 27) + delta;
@@ -150,7 +150,7 @@ static size_t random_page(uint8_t *page, size_t len, bool big, unsigned int lsiz
 		w32(page + at, word, big);
 		at += 4;
 		if (what == 9) {
-			w32(page + at, below(100), big);
+			w32(page + at, below(31), big);
 			at += 4;
 		} else if (what < 5) {
 			at += 4 * n;
