@@ -35,3 +35,13 @@ tests_unit_test_abi_SOURCES = tests/unit/test-abi.c tests/unit/abi-vectors.h
 tests_unit_test_abi_LDADD = format/abi/libabi.la
 tests_unit_test_opdb_LDADD = session/libsession.la
 UNIT_TESTS += tests/unit/test-abi tests/unit/test-opdb
+
+# sealing and foreign formats
+check_PROGRAMS += tests/tools/seal-fixture tests/unit/test-foreign
+tests_tools_seal_fixture_LDADD = jitconv/libseal.la format/jit/libjit.la lib/libbase.la $(LIBELF_LIBS)
+tests_unit_test_foreign_LDADD = format/jit/libjit.la lib/libbase.la
+UNIT_TESTS += tests/unit/test-foreign
+CLI_TESTS += tests/cli/seal.sh
+EXTRA_DIST += tests/cli/seal.sh
+CLI_TESTS += tests/cli/mono-agent.sh
+EXTRA_DIST += tests/cli/mono-agent.sh tests/java/Hot.cs

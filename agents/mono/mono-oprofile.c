@@ -103,6 +103,8 @@ static void lines_read(struct lines *l, MonoMethod *method, uint32_t code_size)
 	}
 	free(sorted);
 	mono_debug_free_method_jit_info(jit);
+	if (l->n)
+		l->entries[0].offset = 0; /* the prologue goes with the first line */
 	l->names = l->files.n ? malloc(l->files.n * sizeof(*l->names)) : NULL;
 	for (uint32_t i = 0; l->names && i < l->files.n; i++)
 		l->names[i] = strpool_str(&l->files, i);
