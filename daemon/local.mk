@@ -4,7 +4,7 @@ daemon_libresolver_la_SOURCES = daemon/resolver.h daemon/resolver.c daemon/procs
 	daemon/jittl.h daemon/jittl.c daemon/maps.h daemon/maps.c
 daemon_libpipeline_la_SOURCES = daemon/account.h daemon/account.c daemon/pipeline.h daemon/pipeline.c
 daemon_libpipeline_la_LIBADD = daemon/libresolver.la format/evlog/libevlog.la session/libsession.la
-daemon_liblive_la_SOURCES = daemon/live.h daemon/live.c daemon/absent.c
+daemon_liblive_la_SOURCES = daemon/live.h daemon/live.c
 
 # Tests of daemon/ and control/ (tests/unit, tests/cli)
 check_PROGRAMS += tests/unit/test-resolver
