@@ -445,6 +445,7 @@ static void sweep_sources(struct live *l)
 			continue;
 		}
 		(void)save_images(l, s);
+		account_forget_source(pipeline_account(l->o.pipeline), s->number);
 		jit_source_free(s->s);
 		s->s = NULL;
 		s->instance[0] = '\0';
