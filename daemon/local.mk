@@ -19,3 +19,7 @@ daemon_opd_LDADD = $(live_libs)
 check_PROGRAMS += tests/unit/test-resolver
 UNIT_TESTS += tests/unit/test-resolver
 tests_unit_test_resolver_LDADD = daemon/libresolver.la lib/libbase.la
+BENCHES += bench/resolve.sh
+EXTRA_DIST += bench/resolve.sh
+check_PROGRAMS += bench/resolve
+bench_resolve_LDADD = daemon/libpipeline.la lib/libbase.la
