@@ -2,9 +2,12 @@
 EXTRA_DIST += tests/run-check tests/install-packages tests/demo tests/fresh-clone tests/cli/lib.sh
 
 # --- jvmti: agents/jvmti, control/attach, control/agents ---
-check_PROGRAMS += tests/tools/attach
+check_PROGRAMS += tests/tools/attach tests/tools/instance-dump
 tests_tools_attach_LDADD = control/libagents.la
-EXTRA_DIST += tests/workloads.sh tests/java/Bounded.java
+tests_tools_instance_dump_LDADD = jitconv/libsource.la format/jit/libjit.la lib/libbase.la
+CLI_TESTS += tests/cli/jvmti.sh tests/cli/attach.sh
+EXTRA_DIST += tests/cli/jvmti.sh tests/cli/attach.sh tests/workloads.sh tests/java/Bounded.java tests/java/com/acme/Hot.java \
+	tests/java/Churn.java tests/java/Spin.java
 
 # lib/ and the tree itself
 check_PROGRAMS += tests/unit/test-base
