@@ -296,14 +296,21 @@ void pipeline_free(struct pipeline *p)
 
 int pipeline_reset(struct pipeline *p)
 {
-	return session_store_reset(p->store); /* numbers of files hold */
+	int r = session_store_reset(p->store);
+
+	if (r >= 0)
+		account_forget(p->account);
+	return r;
 }
 
 int pipeline_save(struct pipeline *p, const char *name)
 {
 	int r = account_notes(p->account);
 
-	return r < 0 ? r : session_store_save(p->store, name);
+	if (r < 0 || (r = session_store_save(p->store, name)) < 0)
+		return r;
+	account_forget(p->account);
+	return 0;
 }
 
 size_t pipeline_store_bytes(const struct pipeline *p)

@@ -1,1 +1,22 @@
-# SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-License-Identifier: GPL-3.0-or-later
+noinst_LTLIBRARIES += rst/librsttools.la
+rst_librsttools_la_SOURCES = rst/cli.h rst/cli.c rst/dis.h rst/dis.c rst/print.h rst/print.c rst/syms.h rst/syms.c \
+	rst/check.h rst/check.c
+rst_librsttools_la_LIBADD = format/rst/librst.la lib/libbase.la $(BFD_LIBS) $(ZLIB_LIBS)
+
+# trv is trconv under a name that makes it page.
+bin_PROGRAMS += rst/trconv rst/trv
+rst_trconv_SOURCES = rst/trconv.c
+rst_trconv_LDADD = rst/librsttools.la
+rst_trv_SOURCES = rst/trconv.c
+rst_trv_LDADD = rst/librsttools.la
+
+bin_PROGRAMS += rst/rstzip rst/rstunzip rst/rstcheck rst/diffrst
+rst_rstzip_SOURCES = rst/rstzip.c
+rst_rstzip_LDADD = rst/librsttools.la
+rst_rstunzip_SOURCES = rst/rstzip.c
+rst_rstunzip_LDADD = rst/librsttools.la
+rst_rstcheck_SOURCES = rst/rstcheck.c
+rst_rstcheck_LDADD = rst/librsttools.la
+rst_diffrst_SOURCES = rst/diffrst.c
+rst_diffrst_LDADD = rst/librsttools.la

@@ -290,8 +290,7 @@ static jvmtiEnv *start(JavaVM *vm, char *text, bool attached)
 	o.max_bytes = options.max_bytes;
 	err = opagent_open(&out, &o);
 	if (err < 0) {
-		if (err != -ESHUTDOWN) /* of that the library has told itself */
-			log_line("no names will be told, the instance cannot be made", err);
+		log_line("no names will be told, the instance cannot be made", err);
 		return NULL;
 	}
 	methods_init(vm, version_of(ti));
