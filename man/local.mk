@@ -1,1 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Manual pages are written in scdoc's language as man/NAME.SECTION.scd. Each part adds a line to both lists; the
+# made pages go into the distribution, so that building from it needs no scdoc. tests/cli/man-options.sh compares the
+# options of each page with what the tool's --help says.
+man_scd =
+MAINTAINERCLEANFILES = $(dist_man_MANS)
+
+# report/
+dist_man_MANS += man/opreport.1 man/opannotate.1
+man_scd += man/opreport.1.scd man/opannotate.1.scd
+
+EXTRA_DIST += $(man_scd)
+man/%: man/%.scd
+	@command -v scdoc >/dev/null || { echo 'scdoc not found: install scdoc' >&2; exit 1; }
+	$(AM_V_GEN)$(MKDIR_P) man && scdoc <$< >$@.tmp && mv $@.tmp $@

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/query_index.h"
+#include "report/text.h"
 
 static bool same_event(const struct query *q, const struct session_event *a, const struct session_event *b)
 {
@@ -128,7 +129,9 @@ static int make_labels(struct query *q)
 		if (e->timer)
 			strbuf_addstr(&sb, "TIMER:0");
 		else
-			strbuf_addf(&sb, "%s:%" PRIu64, e->name, e->count ? e->count : e->freq);
+			text_add_plain(&sb, e->name);
+		if (!e->timer)
+			strbuf_addf(&sb, ":%" PRIu64, e->count ? e->count : e->freq);
 		if (c->cpu >= 0)
 			strbuf_addf(&sb, "|cpu:%d", c->cpu);
 		if (c->tgid >= 0)

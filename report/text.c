@@ -144,6 +144,9 @@ void text_add_csv(struct strbuf *sb, const char *s)
 			n = 1;
 		} else if (c == '"') {
 			strbuf_addstr(sb, "\"\"");
+		} else if (steers_terminal(c)) { /* tables are looked at on terminals too */
+			for (size_t i = 0; i < n; i++)
+				strbuf_addf(sb, "\\x%02x", (unsigned char)s[i]);
 		} else {
 			strbuf_add(sb, s, n);
 		}

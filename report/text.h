@@ -15,7 +15,7 @@ void text_add_padded(struct strbuf *sb, const char *s, unsigned int width);
 void text_add_json(struct strbuf *sb, const char *s);
 /* XML character data or attribute value (quotes escaped); what XML 1.0 cannot hold becomes U+FFFD. */
 void text_add_xml(struct strbuf *sb, const char *s);
-/* A CSV field as RFC 4180, quoted when needed; invalid UTF-8 becomes U+FFFD, NUL cannot occur. */
+/* A CSV field as RFC 4180, quoted when needed; control bytes become \xNN, invalid UTF-8 U+FFFD. */
 void text_add_csv(struct strbuf *sb, const char *s);
 /*
  * A percentage in seven columns: "54.0125", " 9.2183", "100.000", "9.8e-04" for less than 0.001, "      0".

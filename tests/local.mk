@@ -26,6 +26,8 @@ tests_tools_mksession_LDADD = session/libsession.la format/abi/libabi.la lib/lib
 check_PROGRAMS += tests/unit/test-report
 tests_unit_test_report_LDADD = jitconv/libsource.la $(REPORT_LIBS) libopagent/libopagent-test.la
 UNIT_TESTS += tests/unit/test-report
+CLI_TESTS += tests/cli/opreport.sh tests/cli/opannotate.sh tests/cli/man-options.sh
+EXTRA_DIST += tests/cli/opreport.sh tests/cli/opannotate.sh tests/cli/man-options.sh
 # libopagent, its formats and the live reader
 check_PROGRAMS += tests/unit/test-opagent
 tests_unit_test_opagent_LDADD = jitconv/libsource.la format/jit/libjit.la libopagent/libopagent-test.la lib/libbase.la

@@ -41,6 +41,7 @@ static void test_text(void)
 	is_text("\"a\\\"\\\\\\u0001\xef\xbf\xbd\"", "a\"\\\001\xfe", text_add_json, "JSON string");
 	is_text("&lt;&amp;&gt;&quot;\xef\xbf\xbd&#10;", "<&>\"\001\n", text_add_xml, "XML text");
 	is_text("\"f(int, \"\"x\"\")\"", "f(int, \"x\")", text_add_csv, "CSV field");
+	is_text("\"a\\x0a\\x1b,\"", "a\n\033,", text_add_csv, "CSV control bytes");
 	is_text("plain", "plain", text_add_csv, "CSV field without need of quotes");
 	is_text("\xef\xbf\xbd\xef\xbf\xbd", "\xc0\xaf", text_add_xml, "overlong UTF-8 is no slash");
 	for (size_t i = 0; i < ARRAY_SIZE(percents); i++) {
