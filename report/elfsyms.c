@@ -109,50 +109,66 @@ static bool wanted(const GElf_Sym *s, const char *name, const GElf_Shdr *sh)
 	return type == STT_NOTYPE && sh && (sh->sh_flags & SHF_EXECINSTR) && name[0] != '$' && strncmp(name, ".L", 2);
 }
 
+struct section_memo { /* symbols of one section stand together */
+	size_t ndx;
+	GElf_Shdr sh;
+};
+
+static const GElf_Shdr *section_of(Elf *elf, const GElf_Sym *s, struct section_memo *memo)
+{
+	Elf_Scn *where;
+
+	if (!s->st_shndx || s->st_shndx >= SHN_LORESERVE)
+		return NULL;
+	if (memo->ndx != s->st_shndx) {
+		where = elf_getscn(elf, s->st_shndx);
+		if (!where || !gelf_getshdr(where, &memo->sh))
+			return NULL;
+		memo->ndx = s->st_shndx;
+	}
+	return &memo->sh;
+}
+
+static uint64_t end_of(const GElf_Sym *s, const GElf_Shdr *in)
+{
+	uint64_t end;
+
+	if (s->st_size)
+		return util_add_u64(s->st_value, s->st_size, &end) ? end : UINT64_MAX;
+	/* no size: at most to the end of its section */
+	return in && in->sh_addr <= s->st_value && util_add_u64(in->sh_addr, in->sh_size, &end) ? end : 0;
+}
+
 static int add_table(struct sym_image *img, Elf *elf, Elf_Scn *scn)
 {
 	Elf_Data *d = elf_getdata(scn, NULL);
-	GElf_Shdr sh, cached = { 0 };
-	size_t n, cached_ndx = 0;
-	int r;
+	struct section_memo memo = { 0 };
+	GElf_Shdr sh;
+	size_t n;
+	int r = 0;
 
 	if (!d || !gelf_getshdr(scn, &sh) || !sh.sh_entsize)
 		return -EBADMSG;
 	n = d->d_size / sh.sh_entsize;
 	if (n > SYMBOLS_MAX)
 		return -E2BIG;
-	for (size_t i = 1; i < n; i++) {
-		GElf_Sym s;
-		const char *name;
-		const GElf_Shdr *in = NULL;
+	for (size_t i = 1; i < n && !r; i++) {
 		struct sym out = { .tier = -1, .osr_bci = -1 };
+		const GElf_Shdr *in;
+		GElf_Sym s;
 
 		if (!gelf_getsym(d, (int)i, &s))
 			break;
-		if (GELF_ST_TYPE(s.st_info) == STT_OBJECT || GELF_ST_TYPE(s.st_info) == STT_SECTION)
+		in = section_of(elf, &s, &memo);
+		out.name = elf_strptr(elf, sh.sh_link, s.st_name);
+		if (!wanted(&s, out.name, in))
 			continue;
-		name = elf_strptr(elf, sh.sh_link, s.st_name);
-		if (s.st_shndx && s.st_shndx < SHN_LORESERVE) {
-			Elf_Scn *where = s.st_shndx == cached_ndx ? NULL : elf_getscn(elf, s.st_shndx);
-
-			if (where && gelf_getshdr(where, &cached))
-				cached_ndx = s.st_shndx;
-			in = cached_ndx == s.st_shndx ? &cached : NULL;
-		}
-		if (!wanted(&s, name, in))
-			continue;
-		out.name = name;
 		out.start = s.st_value;
-		out.rank = rank_of(&s, name);
-		if (s.st_size && !util_add_u64(s.st_value, s.st_size, &out.end))
-			out.end = UINT64_MAX;
-		else if (!s.st_size && in && in->sh_addr <= s.st_value && !util_add_u64(in->sh_addr, in->sh_size, &out.end))
-			out.end = 0;
+		out.end = end_of(&s, in);
+		out.rank = rank_of(&s, out.name);
 		r = sym_image_add(img, &out);
-		if (r < 0)
-			return r;
 	}
-	return 0;
+	return r;
 }
 
 /* --- separate debug file --------------------------------------------------------------------------------- */

@@ -140,42 +140,55 @@ static int run_query(const struct opreport *o, const char **words, size_t n, str
 	return r;
 }
 
-/* { A } { B }: the words of each, with those outside of braces before both. Number of groups, or -EINVAL. */
+struct word { /* of the command line, without its braces */
+	const char *text;
+	int len;
+	bool opens, closes;
+};
+
+static struct word word_of(const char *s)
+{
+	struct word w = { .opens = *s == '{' };
+	size_t len;
+
+	s += w.opens;
+	len = strlen(s);
+	w.closes = len && s[len - 1] == '}';
+	w.text = s;
+	w.len = (int)(len - w.closes);
+	return w;
+}
+
+static int add_word(struct report_list *l, const struct word *w)
+{
+	char **more = realloc(l->v, (l->n + 2) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	l->v = more;
+	l->v[l->n] = strndup(w->text, (size_t)w->len);
+	return l->v[l->n++] ? 0 : -ENOMEM;
+}
+
+/* { A } { B }: the words of each; those outside of braces belong to both. Number of groups, or -EINVAL. */
 static int split_braces(const struct opreport *o, struct report_list groups[2])
 {
-	int n = 0;
+	int n = 0, r = 0;
 	bool inside = false;
 
-	for (int pass = 0; pass < 2; pass++)
-		for (size_t i = 0; i < o->common.n_words; i++) {
-			AUTO_FREE char *copy = strdup(o->common.words[i]);
-			char *w = copy;
-			bool closes;
-			size_t len;
+	for (size_t i = 0; i < o->common.n_words && !r; i++) {
+		struct word w = word_of(o->common.words[i]);
 
-			if (!w)
-				return -ENOMEM;
-			if (*w == '{') {
-				if (inside || (pass && n == 2))
-					return -EINVAL;
-				inside = true;
-				n += pass;
-				w++;
-			}
-			len = strlen(w);
-			closes = len && w[len - 1] == '}';
-			if (closes)
-				w[--len] = '\0';
-			if (closes && !inside)
-				return -EINVAL;
-			if (len && pass == 0 && !inside && (report_list_add(&groups[0], w) < 0 || report_list_add(&groups[1], w) < 0))
-				return -ENOMEM;
-			if (len && pass == 1 && inside && report_list_add(&groups[n - 1], w) < 0)
-				return -ENOMEM;
-			if (closes)
-				inside = false;
-		}
-	return inside ? -EINVAL : n;
+		if ((w.opens && (inside || n == 2)) || (w.closes && !inside && !w.opens))
+			return -EINVAL;
+		n += w.opens;
+		inside |= w.opens;
+		for (int g = 0; g < 2 && w.len && !r; g++)
+			if (!inside || g == n - 1)
+				r = add_word(&groups[g], &w);
+		inside &= !w.closes;
+	}
+	return r ? r : inside ? -EINVAL : n;
 }
 
 static int make(const struct opreport *o, struct query *q, struct strbuf *out)

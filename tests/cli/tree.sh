@@ -63,7 +63,7 @@ else
 	skip 'no pmccabe here'
 fi
 if command -v shellcheck >/dev/null; then
-	run shellcheck -S warning -e SC1091,SC2086,SC2046,SC2164 \
+	run shellcheck -S warning -e SC1091,SC2034,SC2086,SC2046,SC2154,SC2164 \
 		$(grep -E '(\.sh|/(run|run-check|demo|install-packages|workloads)|bootstrap)$' <<<"$files")
 	is 0 "$status" 'shellcheck is content'
 	[ "$status" = 0 ] || show "$work/out"
