@@ -8,4 +8,8 @@ control_libagents_la_LIBADD = lib/libbase.la $(LIBELF_LIBS)
 
 bin_PROGRAMS += control/operf
 control_operf_SOURCES = control/operf.h control/operf.c control/run.c control/replay.c control/command.c control/said.c
-control_operf_LDADD = daemon/liblive.la control/libagents.la daemon/libpipeline.la sampler/libsampler.la lib/libbase.la
+control_operf_LDADD = $(live_libs)
+bin_PROGRAMS += control/opcontrol
+control_opcontrol_SOURCES = control/opcontrol.c
+control_opcontrol_CPPFLAGS = $(AM_CPPFLAGS) -DSBINDIR='"$(sbindir)"'
+control_opcontrol_LDADD = $(live_libs)

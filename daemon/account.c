@@ -6,13 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_EVENTS 64
-
-struct image { /* what a hit's image is in the store, for one process; kept in slots by number */
-	uint64_t start, end;
-	uint32_t epoch;
-	uint32_t file[2]; /* number + 1 for events 0 and 1 when nothing else separates */
-};
+#define MAX_EVENTS 32 /* five bits of a cache key */
 
 struct jit_image {
 	uint32_t source, segment;
@@ -24,9 +18,6 @@ struct account {
 	struct session_store *s;
 	struct session_totals *totals;
 	struct account_opts o;
-	struct image *images;   /* index + 1 is what the processes' caches hold */
-	size_t n_images, images_room;
-	uint32_t epoch;
 	struct session_event events[MAX_EVENTS];
 	struct u64map jit_seen; /* source << 24 | segment */
 	struct jit_image *jit;
@@ -41,7 +32,6 @@ int account_new(struct account **ret, struct resolver *r, struct session_store *
 		return -ENOMEM;
 	a->r = r;
 	a->o = *o;
-	a->epoch = 1;
 	a->s = s;
 	a->totals = session_store_totals(s);
 	*ret = a;
@@ -60,17 +50,22 @@ void account_free(struct account *a)
 		free(a->jit[i].instance);
 	free(a->jit);
 	u64map_done(&a->jit_seen);
-	free(a->images);
 	free(a);
 }
 
-void account_forget(struct account *a)
+void account_forget_source(struct account *a, uint32_t source)
 {
-	a->epoch++;
-	for (size_t i = 0; i < a->n_jit; i++)
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->n_jit; i++) {
+		if (a->jit[i].source != source) {
+			a->jit[kept++] = a->jit[i];
+			continue;
+		}
+		u64map_del(&a->jit_seen, (uint64_t)source << 24 | a->jit[i].segment);
 		free(a->jit[i].instance);
-	a->n_jit = 0;
-	u64map_done(&a->jit_seen);
+	}
+	a->n_jit = kept;
 }
 
 static int event_desc(struct account *a, const struct ev *e)
@@ -139,48 +134,20 @@ static int64_t file_make(struct account *a, struct proc *p, const struct hit *h,
 	return session_store_file(a->s, &f);
 }
 
-/* The image slot of a hit in this process. */
-static struct image *image_of(struct account *a, struct proc *p, const struct hit *h)
-{
-	uint64_t *v = u64map_at(proc_cache(p), h->cache);
-	struct image *i;
-
-	if (!v)
-		return NULL;
-	if (*v) {
-		i = &a->images[*v - 1];
-		if (i->epoch == a->epoch && i->start == h->start && i->end == h->end)
-			return i;
-	} else {
-		if (a->n_images == a->images_room) {
-			size_t room = a->images_room ? a->images_room * 2 : 256;
-			void *n = realloc(a->images, room * sizeof(*a->images));
-
-			if (!n)
-				return NULL;
-			a->images = n;
-			a->images_room = room;
-		}
-		*v = ++a->n_images;
-		i = &a->images[*v - 1];
-	}
-	*i = (struct image){ .start = h->start, .end = h->end, .epoch = a->epoch };
-	return i;
-}
-
+/* The process remembers the store's number of each image (+ 1), for each event. */
 static int64_t file_of(struct account *a, struct proc *p, const struct hit *h, const struct ev *e)
 {
-	struct image *i;
+	uint64_t *v;
 	int64_t f;
 
-	if (a->o.separate_tid || a->o.separate_cpu || e->u.sample.event >= ARRAY_SIZE(i->file))
+	if (a->o.separate_tid || a->o.separate_cpu)
 		return file_make(a, p, h, e); /* the store looks them up by their fields */
-	if (!(i = image_of(a, p, h)))
+	if (!(v = u64map_at(proc_cache(p), h->cache ^ (uint64_t)e->u.sample.event << 59)))
 		return -ENOMEM;
-	if (i->file[e->u.sample.event])
-		return i->file[e->u.sample.event] - 1;
+	if (*v)
+		return (int64_t)*v - 1;
 	if ((f = file_make(a, p, h, e)) >= 0)
-		i->file[e->u.sample.event] = (uint32_t)f + 1;
+		*v = (uint64_t)f + 1;
 	return f;
 }
 
@@ -235,7 +202,7 @@ static int sample(struct account *a, const struct ev *e)
 	int64_t f;
 	int r;
 
-	if (e->time_ns < a->o.from_ns || (a->o.to_ns && e->time_ns >= a->o.to_ns))
+	if (e->u.sample.event >= MAX_EVENTS || e->time_ns < a->o.from_ns || (a->o.to_ns && e->time_ns >= a->o.to_ns))
 		return 0;
 	if (!(p = resolver_proc(a->r, e->pid, e->time_ns)))
 		return -ENOMEM;

@@ -19,8 +19,8 @@ int account_new(struct account **ret, struct resolver *r, struct session_store *
 void account_free(struct account *a);
 /* EV_SAMPLE, EV_LOST and EV_EVENTDESC; others are ignored. */
 int account_event(struct account *a, const struct ev *e);
-/* The store was emptied: file numbers and the list of images begin anew. */
-void account_forget(struct account *a);
+/* The images of a source are saved and it is closed: they are no longer told. */
+void account_forget_source(struct account *a, uint32_t source);
 /* JIT images that have samples: source number and segment.  */
 typedef int account_image_fn(void *arg, const char *instance, uint32_t source, uint32_t segment);
 int account_each_image(struct account *a, account_image_fn *fn, void *arg);

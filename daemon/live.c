@@ -22,8 +22,6 @@ struct live_source {
 	int32_t pid;
 	char instance[64];
 	uint64_t exit_ns;
-	uint32_t n_saved;           /* segments whose final image is saved: bits are not needed, see save_one */
-	uint64_t saved_bytes;       /* heap_bytes at the last save */
 };
 
 struct retry { /* a ring that was not ready */
@@ -147,7 +145,7 @@ static int poll_source(struct live *l, struct live_source *s)
 	if (l->error < 0)
 		return l->error; /* the log's */
 	if (r == -EBADMSG || (r < 0 && r != -EAGAIN)) {
-		msg_warn("process %d: its JIT records are damaged and no longer read (%s): %s", s->pid, s->instance, strerror(-r));
+		msg_warn("process %d: its JIT records in %s are no longer read: %s", s->pid, s->instance, jit_source_why(s->s));
 		l->st.n_bad_records++;
 		if (!s->exit_ns)
 			s->exit_ns = util_now_ns();
@@ -447,6 +445,7 @@ static void sweep_sources(struct live *l)
 			continue;
 		}
 		(void)save_images(l, s);
+		account_forget_source(pipeline_account(l->o.pipeline), s->number);
 		jit_source_free(s->s);
 		s->s = NULL;
 		s->instance[0] = '\0';

@@ -296,21 +296,14 @@ void pipeline_free(struct pipeline *p)
 
 int pipeline_reset(struct pipeline *p)
 {
-	int r = session_store_reset(p->store);
-
-	if (r >= 0)
-		account_forget(p->account);
-	return r;
+	return session_store_reset(p->store); /* numbers of files hold */
 }
 
 int pipeline_save(struct pipeline *p, const char *name)
 {
 	int r = account_notes(p->account);
 
-	if (r < 0 || (r = session_store_save(p->store, name)) < 0)
-		return r;
-	account_forget(p->account);
-	return 0;
+	return r < 0 ? r : session_store_save(p->store, name);
 }
 
 size_t pipeline_store_bytes(const struct pipeline *p)

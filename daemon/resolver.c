@@ -10,9 +10,10 @@
 #define KERNEL_HALF (UINT64_C(1) << 63)
 #define VSYSCALL UINT64_C(0xffffffffff600000)
 
-/* hit.cache: what kind of image in the top byte, which one below */
+/* hit.cache: what kind of image in the top byte (its three low bits), which one below */
 enum { CACHE_FILE = 1, CACHE_KERNEL, CACHE_JIT, CACHE_RANGE, CACHE_GAP, CACHE_OTHER };
 #define CACHE(kind, what) ((uint64_t)(kind) << 56 | ((what) & ((UINT64_C(1) << 56) - 1)))
+#define CACHE_OF_RANGE(kind, start, end) CACHE(kind, util_hash_u64((start) ^ util_hash_u64(end)))
 
 int resolver_new(struct resolver **ret)
 {
@@ -356,7 +357,7 @@ static void find_user(struct resolver *r, struct proc *p, uint64_t time_ns, uint
 		return;
 	}
 	if (m && m->kind == MAP_KIND_SPECIAL) {
-		hit_range(h, HIT_NATIVE, resolver_str(r, m->path), m->start, m->end, ip, CACHE(CACHE_RANGE, m->start >> 8));
+		hit_range(h, HIT_NATIVE, resolver_str(r, m->path), m->start, m->end, ip, CACHE_OF_RANGE(CACHE_RANGE, m->start, m->end));
 		return;
 	}
 	if (f.next_src) {
@@ -368,11 +369,11 @@ static void find_user(struct resolver *r, struct proc *p, uint64_t time_ns, uint
 		return;
 	}
 	if (p->n_refs && (heap = find_heap(p, ip))) {
-		hit_range(h, HIT_GAP, "[gap]", heap->start, heap->end, ip, CACHE(CACHE_GAP, heap->start >> 8));
+		hit_range(h, HIT_GAP, "[gap]", heap->start, heap->end, ip, CACHE_OF_RANGE(CACHE_GAP, heap->start, heap->end));
 		return;
 	}
 	if (m) {
-		hit_range(h, HIT_ANON, map_anon_name(resolver_str(r, m->path)), m->start, m->end, ip, CACHE(CACHE_RANGE, m->start >> 8));
+		hit_range(h, HIT_ANON, map_anon_name(resolver_str(r, m->path)), m->start, m->end, ip, CACHE_OF_RANGE(CACHE_RANGE, m->start, m->end));
 		return;
 	}
 	if (ip >= VSYSCALL && ip < VSYSCALL + 4096) {

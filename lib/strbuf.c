@@ -38,6 +38,7 @@ int strbuf_reserve(struct strbuf *sb, size_t more)
 		return sb->error = -ENOMEM;
 	sb->buf = p;
 	sb->room = room;
+	sb->buf[sb->len] = '\0'; /* an empty file that was read gives "" too */
 	return 0;
 }
 

@@ -10,7 +10,14 @@
 
 #include "sampler/priv.h"
 
-static struct perfrec_ring ring_view(struct sampler *s, const struct sampler_ring *ring)
+static uint64_t ring_head(const struct sampler_ring *ring)
+{
+	const struct perf_event_mmap_page *pg = ring->base;
+
+	return __atomic_load_n(&pg->data_head, __ATOMIC_ACQUIRE);
+}
+
+static struct perfrec_ring ring_view(struct sampler *s, const struct sampler_ring *ring, uint64_t head)
 {
 	const struct perf_event_mmap_page *pg = ring->base;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -19,7 +26,7 @@ static struct perfrec_ring ring_view(struct sampler *s, const struct sampler_rin
 		.data = (const uint8_t *)ring->base + page,
 		.size = ring->map_len - page,
 		.tail = pg->data_tail,
-		.head = __atomic_load_n(&pg->data_head, __ATOMIC_ACQUIRE),
+		.head = head,
 		.bounce = s->bounce,
 	};
 }
@@ -39,22 +46,60 @@ static const struct sampler_fd *owner_of(struct sampler *s, uint64_t id)
 	return &s->last_owner;
 }
 
+static bool same_sample(const struct seen_sample *a, const struct perfrec *rec)
+{
+	return a->time_ns == rec->ev.time_ns && a->ip == rec->ev.u.sample.ip && a->tid == rec->tid && a->id == rec->id && a->time_ns;
+}
+
+static struct seen_sample seen_of(const struct perfrec *rec)
+{
+	return (struct seen_sample){ .time_ns = rec->ev.time_ns, .ip = rec->ev.u.sample.ip, .id = rec->id, .tid = rec->tid };
+}
+
 /*
  * A thread that was found in a later scan may have inherited events as well. For it, and for what it forks, only the
- * events opened for it count. True: this record is the other copy.
+ * events opened for it count: a record of another owner is a double. But kernels since 6.2 write both samples of one
+ * page fault (or other counted software event) with the id of whichever event comes first, so the id does not tell there: two
+ * such samples are alike to the nanosecond, and one of them is given out.
  */
-static bool is_double(struct sampler *s, const struct perfrec *rec, const struct sampler_fd *owner)
+static bool is_double(struct sampler *s, struct sampler_ring *ring, const struct perfrec *rec, const struct sampler_fd *owner)
 {
 	const uint64_t *root = u64map_get(&s->late, (uint64_t)rec->tid);
-	uint64_t tid = root ? *root : 0;
+	bool again;
 
-	if (root && (uint64_t)owner->tid != tid)
-		return true;
-	if (rec->ev.type == EV_FORK && root)
-		u64map_put(&s->late, (uint64_t)rec->ev.tid, tid);
-	else if (rec->ev.type == EV_FORK)
+	/* The number is used anew, by another line. (A fork from before the last scan is the very thread it found.) */
+	if (rec->ev.type == EV_FORK && !root && rec->ev.time_ns > s->opened_ns && !u64map_get(&s->late, (uint64_t)owner->tid))
 		u64map_del(&s->late, (uint64_t)rec->ev.tid);
-	return false;
+	if (!root)
+		return false;
+	if (rec->ev.type != EV_SAMPLE || !s->events[owner->event].shared_id)
+		return owner->tid != (int32_t)(uint32_t)*root;
+	if (same_sample(&ring->given, rec))
+		return true;
+	again = same_sample(&ring->held, rec);
+	if (owner->tid == (int32_t)(uint32_t)*root || again) {
+		ring->given = seen_of(rec);
+		return false;
+	}
+	ring->held = seen_of(rec);
+	return true;
+}
+
+/* Only events opened for a late thread, inherited, can write a fork with their id: the child is of that line. Of two
+ * lines the one opened last counts. */
+static int late_fork(struct sampler *s, const struct perfrec *rec, const struct sampler_fd *owner)
+{
+	const uint64_t *root = u64map_get(&s->late, (uint64_t)owner->tid);
+	uint64_t *child, line;
+
+	if (rec->ev.type != EV_FORK || !root || (int32_t)(uint32_t)*root != owner->tid)
+		return 0;
+	line = *root;
+	child = u64map_at(&s->late, (uint64_t)rec->ev.tid);
+	if (!child)
+		return -ENOMEM;
+	*child = MAX(*child, line);
+	return 0;
 }
 
 /* What was told early, when the events stood still, is not counted again. */
@@ -86,8 +131,10 @@ static int give_record(struct sampler *s, struct sampler_ring *ring, const void 
 		s->stats.bad_records++;
 		return 0;
 	}
-	if (s->any_late && is_double(s, &rec, owner))
+	if (s->any_late && is_double(s, ring, &rec, owner)) {
+		s->stats.doubles++;
 		return 0;
+	}
 	memcpy(&h, raw, sizeof(h));
 	if (h.type == PERF_RECORD_LOST && lost_again(ring, e))
 		return 0;
@@ -158,7 +205,7 @@ static int give_ordered(struct sampler *s, struct sampler_ring *ring, struct per
 static int drain_ring(struct sampler *s, struct sampler_ring *ring, ev_sink_fn *sink, void *arg)
 {
 	struct perf_event_mmap_page *pg = ring->base;
-	struct perfrec_ring v = ring_view(s, ring);
+	struct perfrec_ring v = ring_view(s, ring, ring->head);
 	const void *rec;
 	size_t len, n;
 	int r = 0, got;
@@ -206,6 +253,30 @@ static int settle_lost(struct sampler *s, uint64_t t, ev_sink_fn *sink, void *ar
 	return r;
 }
 
+/* Who is of a late thread's line, before any record is given out: the fork may stand in another CPU's ring. This looks
+ * further than what will be given out, so the fork of each task that wrote a record there is seen. */
+static int learn_late(struct sampler *s)
+{
+	const struct sampler_fd *owner;
+	struct perfrec rec;
+	const void *raw;
+	size_t len;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < s->n_rings; i++) {
+		struct perfrec_ring v = ring_view(s, &s->rings[i], ring_head(&s->rings[i]));
+		while (r >= 0 && perfrec_ring_next(&v, &raw, &len) == 1) {
+			struct perf_event_header h;
+			memcpy(&h, raw, sizeof(h));
+			if (h.type != PERF_RECORD_FORK || perfrec_parse(&s->parser, raw, len, &rec) != 1)
+				continue;
+			owner = owner_of(s, rec.id);
+			r = owner ? late_fork(s, &rec, owner) : 0;
+		}
+	}
+	return r;
+}
+
 int sampler_drain(struct sampler *s, ev_sink_fn *sink, void *arg)
 {
 	struct epoll_event woken[64];
@@ -216,6 +287,10 @@ int sampler_drain(struct sampler *s, ev_sink_fn *sink, void *arg)
 	/* Taken first: what is written from here on makes the descriptor readable again. */
 	while (epoll_wait(s->epfd, woken, ARRAY_SIZE(woken), 0) == (int)ARRAY_SIZE(woken))
 		;
+	for (size_t i = 0; i < s->n_rings; i++)
+		s->rings[i].head = ring_head(&s->rings[i]);
+	if (s->any_late)
+		r = learn_late(s);
 	for (size_t i = 0; r >= 0 && i < s->n_rings; i++)
 		r = drain_ring(s, &s->rings[i], sink, arg);
 	if (r >= 0)

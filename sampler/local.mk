@@ -14,3 +14,6 @@ tests_tools_sampler_dump_LDADD = sampler/libsampler.la lib/libbase.la
 tests_unit_test_perfrec_LDADD = sampler/libsampler.la lib/libbase.la
 tests_unit_test_evspec_LDADD = sampler/libsampler.la lib/libbase.la
 tests_unit_test_procinfo_LDADD = sampler/libsampler.la lib/libbase.la
+check_PROGRAMS += tests/unit/test-sampler
+UNIT_TESTS += tests/unit/test-sampler
+tests_unit_test_sampler_LDADD = sampler/libsampler.la lib/libbase.la -lpthread

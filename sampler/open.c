@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 
 #include "sampler/priv.h"
+#include "sampler/procinfo.h"
 #include "sampler/why.h"
 
 #define DEFAULT_FREQ 997u
@@ -85,6 +86,7 @@ static void attr_event(struct sampler *s, struct sampled *ev, uint64_t freq)
 		a->freq = 1;
 		a->sample_freq = freq;
 	}
+	ev->shared_id = ev->spec.type == PERF_TYPE_SOFTWARE && !ev->spec.timer;
 	a->exclude_kernel = ev->spec.no_kernel || s->stats.user_only;
 	a->exclude_user = ev->spec.no_user;
 	if (s->o.callgraph) {
@@ -428,18 +430,18 @@ int open_first(struct sampler *s, struct strbuf *why)
 	return 0;
 }
 
-static int open_threads(struct sampler *s, const int32_t *tids, size_t n, bool late, struct u64map *have, size_t *n_new, struct strbuf *why)
+static int open_threads(struct sampler *s, const int32_t *tids, size_t n, bool late, size_t *n_new, struct strbuf *why)
 {
 	int r;
 
 	raise_nofile(s->n_fds + n * s->n_rings * (s->n_events + 1));
 	for (size_t i = 0; i < n; i++) {
-		if (u64map_get(have, (uint64_t)tids[i]))
+		if (u64map_get(&s->have, (uint64_t)tids[i]))
 			continue;
 		/* Noted before it is opened: a record of it may come at once. */
-		r = u64map_put(have, (uint64_t)tids[i], 1);
+		r = u64map_put(&s->have, (uint64_t)tids[i], 1);
 		if (r >= 0 && late)
-			r = u64map_put(&s->late, (uint64_t)tids[i], (uint64_t)tids[i]);
+			r = u64map_put(&s->late, (uint64_t)tids[i], ++s->stats.late_threads << 32 | (uint32_t)tids[i]);
 		if (r < 0)
 			return r;
 		s->any_late |= late;
@@ -451,15 +453,37 @@ static int open_threads(struct sampler *s, const int32_t *tids, size_t n, bool l
 	return 0;
 }
 
+/* Keeps those of tids that started up to a time (clock ticks since boot); returns their number. */
+static size_t started_before(const struct sampler *s, int32_t *tids, size_t n, uint64_t ticks)
+{
+	struct procinfo p;
+	size_t out = 0;
+
+	if (ticks == UINT64_MAX)
+		return n;
+	for (size_t i = 0; i < n; i++)
+		if (!u64map_get(&s->have, (uint64_t)tids[i]) && procinfo_read_stat(&p, s->proc_root, tids[i]) == 0 && p.start_time <= ticks)
+			tids[out++] = tids[i];
+	return out;
+}
+
+static uint64_t boot_ticks(void)
+{
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * hz + (uint64_t)ts.tv_nsec / (NSEC_PER_SEC / hz);
+}
+
 /*
  * A thread that starts while we attach either inherits the events of its maker, or is found by the next scan and gets
  * its own, or both. `late` lists those of the scans: for them and what they fork only their own events count.
  */
-static int open_pids(struct sampler *s, struct strbuf *why)
+static int scan_pids(struct sampler *s, uint64_t started_until, struct strbuf *why)
 {
-	AUTO(u64map_done) struct u64map have = { 0 };
-	size_t n_new = 0;
-	int r = open_threads(s, s->first_tids, s->n_first_tids, false, &have, &n_new, why);
+	size_t n_new = 1;
+	int r = 0;
 
 	while (r >= 0 && n_new) {
 		n_new = 0;
@@ -470,9 +494,46 @@ static int open_pids(struct sampler *s, struct strbuf *why)
 			if (r == -ESRCH)
 				r = 0; /* it ended meanwhile: the drain will say so */
 			else if (r >= 0)
-				r = open_threads(s, tids, n, true, &have, &n_new, why);
+				r = open_threads(s, tids, started_before(s, tids, n, started_until), true, &n_new, why);
 		}
 	}
+	return r;
+}
+
+static int open_pids(struct sampler *s, struct strbuf *why)
+{
+	size_t n_new = 0;
+	int r = open_threads(s, s->first_tids, s->n_first_tids, false, &n_new, why);
+
+	if (r >= 0)
+		r = scan_pids(s, UINT64_MAX, why);
+	s->opened_ns = util_now_ns();
+	s->opened_ticks = boot_ticks();
+	return r;
+}
+
+/*
+ * A clone that was under way when its maker's events were opened inherits none or not all of them, and shows in /proc
+ * only when it is done. A little later it has had the time; it counts as started when it was done, so there is a margin.
+ */
+#define CLONE_NS (50 * NSEC_PER_MSEC)
+#define CLONE_TICKS 20u
+
+int open_stragglers(struct sampler *s, struct strbuf *why)
+{
+	uint64_t due = s->opened_ns + CLONE_NS, now = util_now_ns();
+	int r;
+
+	if (s->o.target != SAMPLER_PIDS || s->scanned)
+		return 0;
+	s->scanned = true;
+	if (now < due) {
+		struct timespec ts = { .tv_nsec = (long)(due - now) };
+		nanosleep(&ts, NULL);
+	}
+	r = scan_pids(s, s->opened_ticks + CLONE_TICKS, why);
+	s->opened_ns = util_now_ns();
+	s->stats.n_fds = (uint32_t)s->n_fds;
 	return r;
 }
 

@@ -14,6 +14,7 @@
 struct sampled {          /* one event that was asked for */
 	struct evspec spec;
 	struct perf_event_attr attr;
+	bool shared_id;       /* the kernel may write another event's id: see is_double() */
 	int fell_back;        /* errno for which cpu-clock stands in; 0 */
 	char asked[128];      /* its name then */
 };
@@ -25,12 +26,16 @@ struct sampler_fd {
 	int32_t tid;          /* -1: whole CPU */
 };
 
+struct seen_sample { uint64_t time_ns, ip, id; int32_t tid; };
+
 struct sampler_ring {
 	int fd;               /* the event it was mapped from; owned by the list of fds */
 	uint32_t cpu;
 	void *base;
 	size_t map_len;
+	uint64_t head;        /* how far this drain goes */
 	uint64_t last_ns;     /* of the last event given out: order is kept across drains */
+	struct seen_sample given, held; /* of late threads: see is_double() */
 	uint64_t lost_told;   /* records lost that an EV_LOST has told */
 	uint64_t lost_early;  /* part of it that the kernel has yet to write itself */
 };
@@ -69,8 +74,10 @@ struct sampler {
 	struct sampler_fd last_owner;
 	int32_t *first_tids;  /* PIDS: the threads there were before anything was opened */
 	size_t n_first_tids;
-	struct u64map late;   /* tid -> tid of the thread whose own events count; see is_double() */
-	bool any_late;
+	struct u64map have;   /* PIDS: tids that have events of their own */
+	struct u64map late;   /* tid -> order << 32 | tid of the thread whose own events count; see is_double() */
+	bool any_late, scanned;
+	uint64_t opened_ns, opened_ticks; /* end of the last scan; of the first ones */
 	struct u64map procs;  /* pid -> 1 + index of known */
 	struct known_proc *known;
 	size_t n_known, room_known;
@@ -95,6 +102,8 @@ int open_first(struct sampler *s, struct strbuf *why);
 int open_events(struct sampler *s, struct strbuf *why);
 int open_rings(struct sampler *s, struct strbuf *why);
 int open_tasks(struct sampler *s, struct strbuf *why);
+/* PIDS, once more before the start: threads that were half made during the first scans. */
+int open_stragglers(struct sampler *s, struct strbuf *why);
 void sampler_notice(struct sampler *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* track.c: which processes are known, and their EV_PROC. */

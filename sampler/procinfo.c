@@ -33,7 +33,7 @@ static int parse_stat(struct procinfo *ret, const char *text)
 	char *p;
 	size_t n;
 
-	if (!open || !close || close < open || close[1] != ' ')
+	if (!open || !close || close < open || close[1] != ' ' || !close[2])
 		return -EBADMSG;
 	n = MIN((size_t)(close - open - 1), sizeof(ret->comm) - 1);
 	memcpy(ret->comm, open + 1, n);

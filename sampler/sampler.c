@@ -26,6 +26,7 @@ void sampler_free(struct sampler *s)
 	track_done(s);
 	u64map_done(&s->ids);
 	u64map_done(&s->late);
+	u64map_done(&s->have);
 	free(s->rings);
 	free(s->fds);
 	free(s->events);
@@ -150,9 +151,13 @@ static int all_fds(struct sampler *s, unsigned long what)
 
 int sampler_enable(struct sampler *s)
 {
+	AUTO_STRBUF why = STRBUF_INIT_CAP(4096);
+
 	/* The command's events wait for its exec. */
 	if (s->o.target == SAMPLER_COMMAND && !s->disabled)
 		return 0;
+	if (open_stragglers(s, &why) < 0)
+		sampler_notice(s, "some threads that started just now are not watched: %s", strbuf_str(&why));
 	s->disabled = s->settled = false;
 	return all_fds(s, PERF_EVENT_IOC_ENABLE);
 }

@@ -41,6 +41,8 @@ struct sampler_stats {
 	uint32_t n_fds, n_rings, ring_pages;
 	bool user_only, fallback; /* fallback: cpu-clock in place of what was asked */
 	bool no_system;           /* set when namespaces, ksymbol … were refused */
+	uint64_t late_threads;    /* PIDS: found by a later scan, as they started while we attached */
+	uint64_t doubles;         /* records of those that came twice and were given once */
 	uint64_t setuid_exec;     /* tasks that the kernel took our events from, as they executed a set-uid program */
 };
 

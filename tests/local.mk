@@ -2,9 +2,12 @@
 EXTRA_DIST += tests/run-check tests/install-packages tests/demo tests/fresh-clone tests/cli/lib.sh
 
 # --- jvmti: agents/jvmti, control/attach, control/agents ---
-check_PROGRAMS += tests/tools/attach
+check_PROGRAMS += tests/tools/attach tests/tools/instance-dump
 tests_tools_attach_LDADD = control/libagents.la
-EXTRA_DIST += tests/workloads.sh tests/java/Bounded.java
+tests_tools_instance_dump_LDADD = jitconv/libsource.la format/jit/libjit.la lib/libbase.la
+CLI_TESTS += tests/cli/jvmti.sh tests/cli/attach.sh
+EXTRA_DIST += tests/cli/jvmti.sh tests/cli/attach.sh tests/workloads.sh tests/java/Bounded.java tests/java/com/acme/Hot.java \
+	tests/java/Churn.java tests/java/Spin.java
 
 # lib/ and the tree itself
 check_PROGRAMS += tests/unit/test-base
@@ -38,6 +41,15 @@ tests_unit_test_abi_LDADD = format/abi/libabi.la
 tests_unit_test_opdb_LDADD = session/libsession.la
 UNIT_TESTS += tests/unit/test-abi tests/unit/test-opdb
 
+# sealing and foreign formats
+check_PROGRAMS += tests/tools/seal-fixture tests/unit/test-foreign
+tests_tools_seal_fixture_LDADD = jitconv/libseal.la format/jit/libjit.la lib/libbase.la $(LIBELF_LIBS)
+tests_unit_test_foreign_LDADD = format/jit/libjit.la lib/libbase.la
+UNIT_TESTS += tests/unit/test-foreign
+CLI_TESTS += tests/cli/seal.sh
+EXTRA_DIST += tests/cli/seal.sh
+CLI_TESTS += tests/cli/mono-agent.sh
+EXTRA_DIST += tests/cli/mono-agent.sh tests/java/Hot.cs
 # --- rst: format/rst and the trace tools
 check_PROGRAMS += tests/unit/test-rst-records tests/unit/test-rst-codec tests/unit/test-rst-check
 tests_unit_test_rst_records_SOURCES = tests/unit/test-rst-records.c tests/unit/rst-gen.h

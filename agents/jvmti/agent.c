@@ -290,7 +290,8 @@ static jvmtiEnv *start(JavaVM *vm, char *text, bool attached)
 	o.max_bytes = options.max_bytes;
 	err = opagent_open(&out, &o);
 	if (err < 0) {
-		log_line("no names will be told, the instance cannot be made", err);
+		if (err != -ESHUTDOWN) /* of that the library has told itself */
+			log_line("no names will be told, the instance cannot be made", err);
 		return NULL;
 	}
 	methods_init(vm, version_of(ti));

@@ -4,14 +4,17 @@ format_evlog_libevlog_la_SOURCES = format/evlog/event.h format/evlog/evlog.h for
 	format/evlog/meta.c format/evlog/cursor.h format/evlog/cursor.c format/evlog/writer.c format/evlog/merge.h \
 	format/evlog/merge.c format/evlog/replay.c format/evlog/text.h format/evlog/text.c format/evlog/text-pmclog.c \
 	format/evlog/pmclog.h format/evlog/pmclog-private.h format/evlog/pmclog.c format/evlog/pmclog-hwpmc.c \
-	format/evlog/pmclog-opel.c format/evlog/recorder.h format/evlog/recorder.c
+	format/evlog/pmclog-opel.c format/evlog/recorder.h format/evlog/recorder.c \
+	format/evlog/ftracepage.h format/evlog/ftracepage.c format/evlog/ctf.h format/evlog/ctf.c
 format_evlog_libevlog_la_LIBADD = lib/libbase.la
 
 # --- tests ---
-check_PROGRAMS += tests/unit/test-evlog tests/unit/test-pmclog
-UNIT_TESTS += tests/unit/test-evlog tests/unit/test-pmclog
+check_PROGRAMS += tests/unit/test-evlog tests/unit/test-pmclog tests/unit/test-evformats
+UNIT_TESTS += tests/unit/test-evlog tests/unit/test-pmclog tests/unit/test-evformats
 tests_unit_test_evlog_SOURCES = tests/unit/test-evlog.c tests/unit/evlog-gen.h
 tests_unit_test_evlog_LDADD = format/evlog/libevlog.la
 tests_unit_test_pmclog_SOURCES = tests/unit/test-pmclog.c tests/unit/evlog-gen.h tests/unit/vectors.h
 tests_unit_test_pmclog_LDADD = format/evlog/libevlog.la
+tests_unit_test_evformats_SOURCES = tests/unit/test-evformats.c tests/unit/vectors.h
+tests_unit_test_evformats_LDADD = format/evlog/libevlog.la
 EXTRA_DIST += tests/data/evlog/vectors.txt

@@ -64,6 +64,9 @@ struct jit_event {
 	/* The string section that the tables' offsets mean (jit_string()); may be NULL if there are no tables. */
 	const char *strings;
 	size_t strings_len;
+	/* Sources that have no image of their own (jitdump, OProfile's dump) give the code itself, and .eh_frame bytes. */
+	const void *code, *eh_frame;
+	size_t code_len, eh_frame_len;
 };
 
 /* Called for each event in the source's order. Negative stops the reader, which returns it. */

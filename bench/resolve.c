@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How fast samples are resolved and counted, on one core: resolve REGIONS PROCESSES SAMPLES DIR. Makes events in memory: every
+ * process has its mappings and a JIT source with REGIONS regions spread over its code heap in a shuffled order; samples
+ * go to 90 % to JIT code (with a hot tenth that gets half of them, as profiles have), the rest to a library and the kernel.
+ * Prints one line: samples a second of process CPU time, bytes a region.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/account.h"
+
+#define CODE UINT64_C(0x7f0000000000)
+#define STEP 1536
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static void check(int r, const char *what)
+{
+	if (r >= 0)
+		return;
+	fprintf(stderr, "resolve: %s: %s\n", what, strerror(-r));
+	exit(1);
+}
+
+static uint64_t number(const char *s)
+{
+	uint64_t v;
+
+	check(util_parse_u64(s, 10, UINT64_C(1) << 32, &v), s);
+	return v;
+}
+
+static uint64_t heap_of(uint64_t pid) { return CODE + pid * (UINT64_C(1) << 30); }
+
+/* The i-th of n in an order that looks like chance: n need not be a power of two. */
+static uint64_t shuffled(uint64_t i, uint64_t n)
+{
+	uint64_t bits = 64 - (uint64_t)__builtin_clzll(n | 1), mask = (UINT64_C(1) << bits) - 1;
+
+	do
+		i = (i * 2654435761u + 12345) & mask;
+	while (i >= n);
+	return i;
+}
+
+static void process(struct resolver *r, uint64_t pid, uint64_t regions)
+{
+	struct ev e = { .type = EV_MMAP, .time_ns = 1, .pid = (int32_t)pid, .tid = (int32_t)pid };
+	char name[64], path[128];
+
+	e.u.mmap.addr = 0x400000;
+	e.u.mmap.len = 0x100000;
+	e.u.mmap.path = "/usr/bin/vm";
+	check(resolver_event(r, &e), "map");
+	e.u.mmap.addr = heap_of(pid);
+	e.u.mmap.len = regions * STEP + 4096;
+	e.u.mmap.path = "//anon";
+	check(resolver_event(r, &e), "map");
+	snprintf(name, sizeof(name), "%" PRIu64 "-%016" PRIx64, pid, util_hash_u64(pid));
+	e.type = EV_JITSRC;
+	e.u.jitsrc.source = (uint32_t)pid;
+	e.u.jitsrc.kind = JIT_SOURCE_HOTSPOT;
+	e.u.jitsrc.lag_ns = 200 * NSEC_PER_MSEC;
+	e.u.jitsrc.instance = name;
+	check(resolver_early(r, &e), "source");
+	snprintf(path, sizeof(path), "/tmp/%s/ring", name);
+	e.type = EV_MMAP;
+	e.u.mmap.addr = 0x10000;
+	e.u.mmap.len = 4096;
+	e.u.mmap.path = path;
+	check(resolver_event(r, &e), "marker");
+	for (uint64_t i = 0; i < regions; i++) {
+		uint64_t at = shuffled(i, regions);
+
+		e.type = EV_JIT;
+		e.u.jit.source = (uint32_t)pid;
+		e.u.jit.e = (struct jit_event){
+			.type = JIT_EVENT_LOAD, .time_ns = 10 + i, .addr = heap_of(pid) + at * STEP, .size = STEP - 64, .id = i + 1,
+			.segment = (uint32_t)(i >> 16), .image_offset = at * STEP, .tier = -1,
+		};
+		check(resolver_early(r, &e), "load");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct session_store_opts so = { .cpu_type = "bench", .no_sync = true };
+	struct account_opts ao = { .separate_tgid = true };
+	struct session_event se = { .name = "cpu-clock", .desc = "", .freq = 997, .timer = true };
+	struct ev e = { .type = EV_SAMPLE, .tid = 1 };
+	struct session_store *store;
+	struct resolver_stats st;
+	struct resolver *r;
+	struct account *a;
+	uint64_t regions, processes, samples, seed = 1, t0, t1, t2;
+
+	if (argc != 5)
+		return fprintf(stderr, "usage: resolve REGIONS PROCESSES SAMPLES DIR\n"), 2;
+	regions = number(argv[1]);
+	processes = number(argv[2]);
+	samples = number(argv[3]);
+	so.dir = argv[4];
+	check(session_store_new(&store, &so), argv[4]);
+	check(session_store_event(store, 0, &se), "event");
+	check(resolver_new(&r), "resolver");
+	check(account_new(&a, r, store, &ao), "account");
+	t0 = cpu_ns();
+	for (uint64_t p = 1; p <= processes; p++)
+		process(r, p, regions);
+	t1 = cpu_ns();
+	for (uint64_t i = 0; i < samples; i++) {
+		uint64_t x, where;
+
+		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+		x = seed >> 33;
+		where = x % 10;
+		e.time_ns = NSEC_PER_SEC + i;
+		/* a process runs for a while, as one does */
+		e.pid = (int32_t)(1 + (i >> 4) % processes);
+		e.u.sample.mode = where == 0 ? EV_KERNEL : EV_USER;
+		if (where == 0)
+			e.u.sample.ip = UINT64_C(0xffffffff81000000) + (x >> 8) % 65536;
+		else if (where == 1)
+			e.u.sample.ip = 0x400000 + (x >> 8) % 0x10000;
+		else
+			e.u.sample.ip = heap_of((uint64_t)e.pid) +
+					(where < 6 ? (x >> 4) % (regions / 10 + 1) : (x >> 4) % regions) * STEP + (x >> 16) % 8 * 64;
+		check(resolver_event(r, &e), "sample");
+		check(account_event(a, &e), "sample");
+	}
+	t2 = cpu_ns();
+	resolver_stats(r, &st);
+	printf("%" PRIu64 " regions in %" PRIu64 " processes: %.2f M samples/s resolved and counted, %.1f bytes a region, %.2f M loads/s\n",
+	       st.n_regions, processes, (double)samples * 1e3 / (double)(t2 - t1), (double)st.region_bytes / (double)st.n_regions,
+	       (double)(regions * processes) * 1e3 / (double)(t1 - t0));
+	account_free(a);
+	resolver_free(r);
+	session_store_free(store);
+	return 0;
+}

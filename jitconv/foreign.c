@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "jitconv/foreign.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "jitconv/seal.h"
+#include "lib/io.h"
+#include "lib/strbuf.h"
+
+#define CHUNK 65536u
+#define TEXT_MAX (1ull << 32)  /* code of one image */
+#define ALIGN_TEXT 16u
+
+/* Where the next region goes: the same on every reading of the same bytes. */
+struct place {
+	uint64_t text, nobits;
+};
+
+struct jit_foreign {
+	enum jit_format format;
+	int fd;
+	uint64_t pos;
+	struct jit_parser *parser;
+	struct place place;
+	jit_event_fn *fn;
+	void *arg;
+	uint64_t n_events;
+	uint64_t id_base;       /* a file that was written anew begins its numbers behind these */
+	uint64_t realtime_offset_ns;
+	bool moved_on;          /* written anew: what was read first is no longer in the file */
+};
+
+static _Thread_local char why_text[512];
+
+/* --- telling files apart -------------------------------------------------------------------------------- */
+
+enum jit_format jit_foreign_detect(const void *head, size_t len)
+{
+	const unsigned char *h = head;
+	size_t i = 0;
+
+	if (len >= 4 && (!memcmp(h, "DTiJ", 4) || !memcmp(h, "JiTD", 4)))
+		return JIT_FORMAT_JITDUMP;
+	if (len >= 4 && !memcmp(h, "jItO", 4))
+		return JIT_FORMAT_OPDUMP;
+	if (len > 2 && h[0] == '0' && (h[1] | 0x20) == 'x')
+		i = 2;
+	while (i < len && isxdigit(h[i]))
+		i++;
+	return i && i < len && (h[i] == ' ' || h[i] == '\t') ? JIT_FORMAT_PERFMAP : (enum jit_format)0;
+}
+
+static bool name_is(const char *base, const char *prefix, const char *suffix, int32_t *pid)
+{
+	size_t n = strlen(prefix);
+	char digits[12];
+	size_t len;
+	uint64_t v;
+
+	if (strncmp(base, prefix, n) != 0)
+		return false;
+	base += n;
+	len = strspn(base, "0123456789");
+	if (!len || len >= sizeof(digits) || strcmp(base + len, suffix) != 0)
+		return false;
+	memcpy(digits, base, len);
+	digits[len] = '\0';
+	if (util_parse_u64(digits, 10, INT32_MAX, &v) < 0)
+		return false;
+	*pid = (int32_t)v;
+	return true;
+}
+
+enum jit_format jit_foreign_name(const char *path, int32_t *pid)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+
+	if (name_is(base, "jit-", ".dump", pid))
+		return JIT_FORMAT_JITDUMP;
+	if (name_is(base, "perf-", ".map", pid))
+		return JIT_FORMAT_PERFMAP;
+	if (slash && slash - path >= 8 && !strncmp(slash - 8, "/jitdump", 8) && name_is(base, "", ".dump", pid))
+		return JIT_FORMAT_OPDUMP;
+	return (enum jit_format)0;
+}
+
+/* --- opening -------------------------------------------------------------------------------------------- */
+
+static int refuse(int err, const char **why, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static int refuse(int err, const char **why, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why_text, sizeof(why_text), fmt, ap);
+	va_end(ap);
+	*why = why_text;
+	return err;
+}
+
+static int open_checked(int32_t pid, uint32_t uid, const char *path, const char **why)
+{
+	AUTO_STRBUF full = STRBUF_INIT_CAP(8192);
+	struct stat st;
+	AUTO_CLOSE int fd = -1;
+
+	if (pid)
+		strbuf_addf(&full, "/proc/%d/root", pid);
+	strbuf_addstr(&full, path);
+	if (full.error)
+		return refuse(-ENAMETOOLONG, why, "%.100s…: name too long", path);
+	fd = io_open_regular(AT_FDCWD, full.buf, O_RDONLY);
+	if (fd == -ENXIO)
+		return refuse(-ENXIO, why, "%s: ignored: not a regular file", path);
+	if (fd == -ELOOP)
+		return refuse(-ELOOP, why, "%s: ignored: a symbolic link", path);
+	if (fd < 0)
+		return refuse(fd, why, "%s: %s", path, strerror(-fd));
+	if (fstat(fd, &st) < 0)
+		return refuse(-errno, why, "%s: %s", path, strerror(errno));
+	if (uid != (uint32_t)-1 && st.st_uid != uid)
+		return refuse(-EPERM, why, "%s: ignored: owned by uid %u, process %d runs as uid %u", path, st.st_uid, pid, uid);
+	return TAKE_FD(fd);
+}
+
+static int on_event(void *arg, const struct jit_event *e);
+
+static int parser_begin(struct jit_foreign *f)
+{
+	struct jit_parser_opts o = { .fn = on_event, .arg = f, .realtime_offset_ns = f->realtime_offset_ns };
+
+	return jit_parser_new(&f->parser, f->format, &o);
+}
+
+int jit_foreign_open(struct jit_foreign **ret, enum jit_format format, int32_t pid, uint32_t uid, const char *path, const char **why)
+{
+	struct jit_foreign *f;
+	struct timespec real;
+	int fd = open_checked(pid, uid, path, why), r;
+
+	if (fd < 0)
+		return fd;
+	f = calloc(1, sizeof(*f));
+	if (!f) {
+		close(fd);
+		return -ENOMEM;
+	}
+	clock_gettime(CLOCK_REALTIME, &real);
+	*f = (struct jit_foreign){ .format = format, .fd = fd,
+				   .place = { JIT_FOREIGN_TEXT, JIT_FOREIGN_NOBITS } };
+	f->realtime_offset_ns = (uint64_t)real.tv_sec * NSEC_PER_SEC + (uint64_t)real.tv_nsec - util_now_ns();
+	r = parser_begin(f);
+	if (r < 0) {
+		jit_foreign_free(f);
+		return r;
+	}
+	*ret = f;
+	return 0;
+}
+
+void jit_foreign_free(struct jit_foreign *f)
+{
+	if (!f)
+		return;
+	jit_parser_free(f->parser);
+	close(f->fd);
+	free(f);
+}
+
+/* --- reading -------------------------------------------------------------------------------------------- */
+
+static bool has_bytes(const struct jit_event *e, const struct place *p)
+{
+	return e->code_len && e->code_len == e->size && p->text + e->size + ALIGN_TEXT < TEXT_MAX;
+}
+
+static void place_region(struct place *p, struct jit_event *e)
+{
+	uint64_t *at = has_bytes(e, p) ? &p->text : &p->nobits;
+
+	if (at == &p->nobits)
+		e->flags |= JIT_NO_BYTES;
+	e->image_offset = *at;
+	*at += ALIGN_UP(MAX(e->size, (uint64_t)1), (uint64_t)ALIGN_TEXT);
+}
+
+static int on_event(void *arg, const struct jit_event *in)
+{
+	struct jit_foreign *f = arg;
+	struct jit_event e = *in;
+
+	if (e.type == JIT_EVENT_LOAD)
+		place_region(&f->place, &e);
+	if (e.id)
+		e.id += f->id_base;
+	f->n_events++;
+	return f->fn(f->arg, &e);
+}
+
+bool jit_foreign_pending(struct jit_foreign *f)
+{
+	struct stat st;
+
+	return fstat(f->fd, &st) == 0 && (uint64_t)st.st_size != f->pos;
+}
+
+/* A map that is shorter than what was read was written anew (O_TRUNC): it is read again from its start. */
+static int check_rewritten(struct jit_foreign *f)
+{
+	struct jit_parser_stats st;
+	struct stat now;
+	int r;
+
+	if (fstat(f->fd, &now) < 0)
+		return -errno;
+	if ((uint64_t)now.st_size >= f->pos)
+		return 0;
+	jit_parser_stats(f->parser, &st);
+	f->id_base += st.loads;
+	jit_parser_free(f->parser);
+	f->parser = NULL;
+	f->pos = 0;
+	f->moved_on = true;
+	r = parser_begin(f);
+	return r;
+}
+
+int jit_foreign_poll(struct jit_foreign *f, uint64_t max, jit_event_fn *fn, void *arg)
+{
+	uint64_t before = f->n_events, now = util_now_ns(), left = max ? max : UINT64_MAX;
+	AUTO_FREE char *buf = NULL;
+	int r = check_rewritten(f);
+
+	if (r < 0)
+		return r;
+	buf = malloc(CHUNK);
+	if (!buf)
+		return -ENOMEM;
+	f->fn = fn;
+	f->arg = arg;
+	while (left) {
+		ssize_t n = pread(f->fd, buf, MIN((uint64_t)CHUNK, left), (off_t)f->pos);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		r = jit_parser_feed(f->parser, buf, (size_t)n, now);
+		f->pos += (uint64_t)n;
+		left -= (uint64_t)n;
+		if (r < 0)
+			return r;
+	}
+	return (int)MIN(f->n_events - before, (uint64_t)INT32_MAX);
+}
+
+int jit_foreign_finish(struct jit_foreign *f, jit_event_fn *fn, void *arg)
+{
+	int n = jit_foreign_poll(f, 0, fn, arg), r;
+	uint64_t before = f->n_events;
+
+	if (n < 0)
+		return n;
+	r = jit_parser_finish(f->parser, util_now_ns());
+	return r < 0 ? r : n + (int)(f->n_events - before);
+}
+
+void jit_foreign_stats(const struct jit_foreign *f, struct jit_parser_stats *ret) { jit_parser_stats(f->parser, ret); }
+enum jit_format jit_foreign_format(const struct jit_foreign *f) { return f->format; }
+
+/* --- the image ------------------------------------------------------------------------------------------ */
+
+struct saver {
+	struct seal *seal;
+	struct place place;
+	struct strbuf text;
+	uint64_t events;
+	/* regions without bytes come after all with bytes: kept until then */
+	struct strbuf nobits, names;
+};
+
+struct nobits {
+	uint64_t offset, size, name;
+	uint64_t name_len;
+};
+
+static int save_nobits(struct saver *s, const struct jit_event *e)
+{
+	struct nobits n = { e->image_offset, e->size, s->names.len, e->name_len };
+
+	strbuf_add(&s->names, e->name, e->name_len);
+	return strbuf_add(&s->nobits, &n, sizeof(n));
+}
+
+static int save_event(void *arg, const struct jit_event *in)
+{
+	struct saver *s = arg;
+	struct jit_event e = *in;
+	struct seal_region r;
+
+	if (!s->events)
+		return -ECANCELED; /* that far it was delivered; the rest comes another time */
+	s->events--;
+	if (e.type != JIT_EVENT_LOAD)
+		return 0;
+	place_region(&s->place, &e);
+	if (e.flags & JIT_NO_BYTES)
+		return save_nobits(s, &e);
+	if (strbuf_reserve(&s->text, (size_t)(e.image_offset + e.size - JIT_FOREIGN_TEXT) - s->text.len) < 0)
+		return -ENOMEM;
+	memset(s->text.buf + s->text.len, 0, (size_t)(e.image_offset - JIT_FOREIGN_TEXT) - s->text.len);
+	s->text.len = (size_t)(e.image_offset - JIT_FOREIGN_TEXT);
+	strbuf_add(&s->text, e.code, e.code_len);
+	r = (struct seal_region){ .offset = e.image_offset, .size = e.size, .name = e.name, .name_len = e.name_len,
+				  .lines = e.lines, .lines_len = e.lines_len, .strings = e.strings, .strings_len = e.strings_len };
+	return seal_add(s->seal, &r);
+}
+
+static int add_nobits(struct saver *s)
+{
+	for (size_t i = 0; i < s->nobits.len; i += sizeof(struct nobits)) {
+		struct seal_region r = { .no_bytes = true };
+		struct nobits n;
+		int ret;
+		memcpy(&n, s->nobits.buf + i, sizeof(n));
+		r.offset = n.offset;
+		r.size = n.size;
+		r.name = s->names.buf + n.name;
+		r.name_len = n.name_len;
+		ret = seal_add(s->seal, &r);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int read_again(struct jit_foreign *f, struct saver *s)
+{
+	struct jit_parser_opts o = { .fn = save_event, .arg = s, .realtime_offset_ns = f->realtime_offset_ns };
+	struct jit_parser *p;
+	AUTO_FREE char *buf = malloc(CHUNK);
+	int r = buf ? jit_parser_new(&p, f->format, &o) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	for (uint64_t at = 0; at < f->pos && !r;) {
+		ssize_t n = pread(f->fd, buf, MIN((uint64_t)CHUNK, f->pos - at), (off_t)at);
+		if (n <= 0)
+			break;
+		r = jit_parser_feed(p, buf, (size_t)n, 0);
+		at += (uint64_t)n;
+	}
+	if (!r && s->events)
+		r = jit_parser_finish(p, 0);
+	jit_parser_free(p);
+	return r == -ECANCELED || r == -EBADMSG ? 0 : r;
+}
+
+int jit_foreign_save(struct jit_foreign *f, int dirfd, const char *path)
+{
+	struct seal_opts o = { .name = f->format == JIT_FORMAT_JITDUMP ? "jitdump" : "jit" };
+	struct saver s = { .place = { JIT_FOREIGN_TEXT, JIT_FOREIGN_NOBITS }, .text = STRBUF_INIT_CAP(TEXT_MAX), .events = f->n_events,
+			   .nobits = STRBUF_INIT_CAP(TEXT_MAX), .names = STRBUF_INIT_CAP(TEXT_MAX) };
+	struct jit_parser_stats st;
+	struct seal_text t = { .offset = JIT_FOREIGN_TEXT };
+	AUTO_CLOSE int fd = -1;
+	int r;
+
+	jit_parser_stats(f->parser, &st);
+	o.machine = st.machine;
+	r = seal_new(&s.seal, &o);
+	if (r < 0)
+		return r;
+	r = read_again(f, &s);
+	if (!r)
+		r = add_nobits(&s);
+	t.bytes = s.text.buf;
+	t.len = s.text.len;
+	if (s.nobits.len) {
+		t.nobits_offset = JIT_FOREIGN_NOBITS;
+		t.nobits_len = s.place.nobits - JIT_FOREIGN_NOBITS;
+	}
+	fd = r < 0 ? -1 : openat(dirfd, path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (!r)
+		r = fd < 0 ? -errno : seal_write(s.seal, fd, &t);
+	seal_free(s.seal);
+	strbuf_done(&s.text);
+	strbuf_done(&s.nobits);
+	strbuf_done(&s.names);
+	return r;
+}

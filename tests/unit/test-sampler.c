@@ -1,0 +1,836 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The sampler with the kernel's real events. Page faults are what makes it exact: a workload (this program again, with
+ * "work" as its first argument) touches a known number of fresh pages in one function and prints how many, so the
+ * samples inside that function must be just as many for each thread. No check depends on time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "lib/io.h"
+#include "lib/map.h"
+#include "lib/tap.h"
+#include "sampler/sampler.h"
+
+/* --- the workload --------------------------------------------------------------------------------------- */
+extern const char __start_touch_text[], __stop_touch_text[];
+
+#define NO_CHECKS __attribute__((no_sanitize("address", "undefined", "thread")))
+
+NO_CHECKS static __attribute__((noinline, section("touch_text"))) void touch_pages(volatile char *p, size_t n, size_t page)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i * page] = 1;
+}
+
+static void touch(size_t n)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *p = mmap(NULL, n * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char line[128];
+	int len;
+
+	if (p == MAP_FAILED)
+		_exit(3);
+	madvise(p, n * page, MADV_NOHUGEPAGE);
+	touch_pages(p, n, page);
+	munmap(p, n * page);
+	len = snprintf(line, sizeof(line), "TOUCH %d %d %zu %" PRIxPTR " %" PRIxPTR "\n", getpid(), (int)syscall(SYS_gettid), n,
+		       (uintptr_t)__start_touch_text, (uintptr_t)__stop_touch_text);
+	if (write(1, line, (size_t)len) != len)
+		_exit(4);
+}
+
+static void *touch_thread(void *n)
+{
+	touch((size_t)(uintptr_t)n);
+	return NULL;
+}
+
+static void touch_in_thread(size_t n)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, touch_thread, (void *)(uintptr_t)n))
+		_exit(5);
+	pthread_join(t, NULL);
+}
+
+static void wait_byte(void)
+{
+	char c;
+
+	if (read(0, &c, 1) != 1)
+		_exit(0);
+}
+
+static int work_tree(char *self)
+{
+	char *leaf[] = { self, "work", "leaf", NULL };
+	pid_t child;
+
+	touch(10);
+	touch_in_thread(20);
+	touch_in_thread(30);
+	child = fork();
+	if (child == 0) {
+		touch(40);
+		touch_in_thread(50);
+		execv(self, leaf);
+		_exit(6);
+	}
+	waitpid(child, NULL, 0);
+	return 0;
+}
+
+#define CHURN 150
+static pthread_mutex_t churn_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t churn_go = PTHREAD_COND_INITIALIZER;
+static bool churn_going;
+static pthread_t churn_threads[CHURN];
+
+/* Each thread makes the next one and waits; at the word each touches its pages, some in a thread of their own too. */
+static void *churn(void *arg)
+{
+	size_t k = (size_t)(uintptr_t)arg;
+
+	if (k + 1 < CHURN) {
+		usleep(200);
+		if (pthread_create(&churn_threads[k + 1], NULL, churn, (void *)(uintptr_t)(k + 1)))
+			_exit(5);
+	}
+	pthread_mutex_lock(&churn_lock);
+	while (!churn_going)
+		pthread_cond_wait(&churn_go, &churn_lock);
+	pthread_mutex_unlock(&churn_lock);
+	touch(16);
+	if (k % 4 == 0)
+		touch_in_thread(8);
+	return NULL;
+}
+
+static int work_churn(void)
+{
+	pthread_create(&churn_threads[0], NULL, churn, NULL);
+	if (write(1, "READY\n", 6) != 6)
+		return 4;
+	wait_byte();
+	pthread_mutex_lock(&churn_lock);
+	churn_going = true;
+	pthread_cond_broadcast(&churn_go);
+	pthread_mutex_unlock(&churn_lock);
+	touch(16);
+	for (size_t k = 0; k < CHURN; k++) {
+		while (!__atomic_load_n(&churn_threads[k], __ATOMIC_ACQUIRE))
+			usleep(1000);
+		pthread_join(churn_threads[k], NULL);
+	}
+	return 0;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static int work_spin(void)
+{
+	static const uint64_t ms[] = { 900, 300 };
+	pid_t child[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		child[i] = fork();
+		if (child[i] == 0) {
+			while (cpu_ns() < ms[i] * NSEC_PER_MSEC)
+				;
+			_exit(0);
+		}
+	}
+	for (size_t i = 0; i < 2; i++) {
+		struct rusage ru;
+		wait4(child[i], NULL, 0, &ru);
+		printf("CPU %d %llu\n", child[i],
+		       (unsigned long long)((uint64_t)ru.ru_utime.tv_sec * 1000000 + (uint64_t)ru.ru_utime.tv_usec +
+					    (uint64_t)ru.ru_stime.tv_sec * 1000000 + (uint64_t)ru.ru_stime.tv_usec));
+	}
+	return 0;
+}
+
+static int work_jit(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *a = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *b;
+	int fd = (int)syscall(SYS_memfd_create, "opjit:test", 0);
+
+	if (a == MAP_FAILED || fd < 0 || ftruncate(fd, (off_t)page) < 0)
+		return 3;
+	mprotect(a + page, page, PROT_READ | PROT_EXEC);
+	b = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	printf("JIT %" PRIxPTR " %" PRIxPTR "\n", (uintptr_t)(a + page), (uintptr_t)b);
+	return 0;
+}
+
+static int work_rounds(void)
+{
+	for (int i = 0; i < 3; i++) {
+		wait_byte();
+		touch(700);
+	}
+	wait_byte();
+	return 0;
+}
+
+static int work(char **argv)
+{
+	if (!strcmp(argv[2], "tree"))
+		return work_tree(argv[0]);
+	if (!strcmp(argv[2], "leaf"))
+		touch(60);
+	else if (!strcmp(argv[2], "many"))
+		touch(1500);
+	else if (!strcmp(argv[2], "wait")) {
+		wait_byte();
+		touch(25);
+		wait_byte();
+	} else if (!strcmp(argv[2], "churn"))
+		return work_churn();
+	else if (!strcmp(argv[2], "spin"))
+		return work_spin();
+	else if (!strcmp(argv[2], "jit"))
+		return work_jit();
+	else if (!strcmp(argv[2], "rounds"))
+		return work_rounds();
+	return 0;
+}
+
+/* --- what the sampler gave ------------------------------------------------------------------------------ */
+struct got {
+	uint32_t type, cpu;
+	int32_t pid, tid, ppid;
+	uint64_t a, b, time_ns;  /* ip; or address and length; or start time and exec count */
+	char text[128];          /* path, comm, exe */
+};
+
+struct run {
+	struct got *g;
+	size_t n, room;
+	uint64_t lost, samples, back;
+	uint64_t last[1024];
+	struct strbuf out;
+	char notice[1024];
+	unsigned int notices;
+};
+
+static char *self;
+
+static int collect(void *arg, const struct ev *e)
+{
+	struct run *r = arg;
+	struct got g = { .type = e->type, .cpu = e->cpu, .pid = e->pid, .tid = e->tid, .time_ns = e->time_ns };
+	uint32_t stream = MIN(e->cpu, 1023u);
+
+	/* EV_SYNC may be older than what came before it, and what comes after may not be older than either. */
+	r->back += e->type != EV_SYNC && e->time_ns < r->last[stream];
+	r->last[stream] = MAX(r->last[stream], e->time_ns);
+	switch (e->type) {
+	case EV_SAMPLE: g.a = e->u.sample.ip; r->samples++; break;
+	case EV_LOST: r->lost += e->u.lost.count; break;
+	case EV_MMAP:
+		g.a = e->u.mmap.addr;
+		g.b = e->u.mmap.len;
+		snprintf(g.text, sizeof(g.text), "%s", e->u.mmap.path);
+		break;
+	case EV_PROC:
+		g.a = e->u.proc.start_time;
+		g.b = e->u.proc.exec_count;
+		snprintf(g.text, sizeof(g.text), "%s", e->u.proc.exe);
+		break;
+	case EV_COMM: g.a = e->u.comm.flags; break;
+	case EV_FORK: g.ppid = e->u.fork.ppid; break;
+	case EV_SYNC: return 0;
+	}
+	if (r->n == r->room) {
+		size_t room = r->room ? r->room * 2 : 4096;
+		struct got *p = reallocarray(r->g, room, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		r->g = p;
+		r->room = room;
+	}
+	r->g[r->n++] = g;
+	return 0;
+}
+
+static void on_notice(void *arg, const char *line)
+{
+	struct run *r = arg;
+
+	r->notices++;
+	snprintf(r->notice, sizeof(r->notice), "%s", line);
+}
+
+static void run_done(struct run *r)
+{
+	free(r->g);
+	strbuf_done(&r->out);
+}
+
+struct child { pid_t pid; int in, out, go; };
+
+/* The workload, stopped before its exec when held; its stdin and stdout are ours. */
+static struct child start(const char *path, const char *what, bool held, uid_t uid)
+{
+	char *argv[] = { (char *)path, "work", (char *)what, NULL };
+	int in[2], out[2], go[2];
+	struct child c;
+	char b;
+
+	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(go, O_CLOEXEC))
+		exit(99);
+	fflush(stdout);
+	c.pid = fork();
+	if (c.pid == 0) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		close(go[1]);
+		if (held && read(go[0], &b, 1) != 1)
+			_exit(98);
+		if (uid && setresuid(uid, uid, uid))
+			_exit(97);
+		execv(path, argv);
+		_exit(96);
+	}
+	close(in[0]);
+	close(out[1]);
+	close(go[0]);
+	c.in = in[1];
+	c.out = out[0];
+	c.go = go[1];
+	return c;
+}
+
+static void tell(int fd)
+{
+	if (write(fd, "", 1) != 1)
+		printf("# the workload is gone\n");
+}
+
+static void child_done(struct child *c)
+{
+	close(c->in);
+	close(c->out);
+	close(c->go);
+	waitpid(c->pid, NULL, 0);
+}
+
+/* Reads what the workload printed until n lines are there or it ends, draining meanwhile if s is given. */
+static void until_lines(struct run *r, struct child *c, struct sampler *s, size_t n)
+{
+	char buf[4096];
+	ssize_t got;
+
+	for (;;) {
+		size_t lines = 0;
+		for (size_t i = 0; i < r->out.len; i++)
+			lines += r->out.buf[i] == '\n';
+		if (lines >= n)
+			return;
+		struct pollfd p[2] = { { .fd = c->out, .events = POLLIN }, { .fd = s ? sampler_fd(s) : -1, .events = POLLIN } };
+		poll(p, 2, 100);
+		if (s)
+			sampler_drain(s, collect, r);
+		if (!(p[0].revents & (POLLIN | POLLHUP)))
+			continue;
+		got = read(c->out, buf, sizeof(buf));
+		if (got <= 0)
+			return;
+		strbuf_add(&r->out, buf, (size_t)got);
+	}
+}
+
+static struct sampler *open_it(struct sampler_opts *o, struct run *r)
+{
+	AUTO_STRBUF why = STRBUF_INIT;
+	struct sampler *s = NULL;
+
+	o->notice = on_notice;
+	o->arg = r;
+	r->out.cap = STRBUF_CAP;
+	if (sampler_open(&s, o, &why) < 0)
+		printf("# %s\n", strbuf_str(&why));
+	return s;
+}
+
+static size_t count(const struct run *r, uint32_t type, int32_t pid, int32_t tid, uint64_t lo, uint64_t hi)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		n += r->g[i].type == type && r->g[i].pid == pid && (tid < 0 || r->g[i].tid == tid) && r->g[i].a >= lo && r->g[i].a < hi;
+	return n;
+}
+
+/* Every TOUCH line against the samples. */
+static size_t check_touches(const struct run *r, const char *what)
+{
+	size_t lines = 0, wrong = 0, n, have;
+	int pid, tid;
+	uint64_t lo, hi;
+
+	for (const char *p = strbuf_str(&r->out); (p = strstr(p, "TOUCH ")); p += 6) {
+		if (sscanf(p, "TOUCH %d %d %zu %" SCNx64 " %" SCNx64, &pid, &tid, &n, &lo, &hi) != 5)
+			continue;
+		/* A thread may have touched twice under one tid. */
+		size_t want = 0;
+		int pid2, tid2;
+		uint64_t lo2, hi2;
+		for (const char *q = strbuf_str(&r->out); (q = strstr(q, "TOUCH ")); q += 6)
+			if (sscanf(q, "TOUCH %d %d %zu %" SCNx64 " %" SCNx64, &pid2, &tid2, &have, &lo2, &hi2) == 5 && pid2 == pid && tid2 == tid &&
+			    lo2 == lo)
+				want += have;
+		/* At its very first byte the function itself may be what was not there yet. */
+		have = count(r, EV_SAMPLE, pid, tid, lo + 1, hi);
+		if (have != want) {
+			wrong++;
+			printf("# task %d/%d: %zu touches, %zu samples\n", pid, tid, want, have);
+		}
+		lines++;
+	}
+	is_int(0, wrong, "%s: each of %zu tasks has exactly its own samples", what, lines);
+	return lines;
+}
+
+static void check_stream(const struct run *r, struct sampler *s, const char *what)
+{
+	struct sampler_stats st;
+
+	sampler_stats(s, &st);
+	ok(r->back == 0, "%s: no CPU's stream goes back in time", what);
+	ok(st.bad_records == 0 && st.samples == r->samples && st.lost == r->lost, "%s: stats agree with the stream, no bad record", what);
+}
+
+static const char *const faults[] = { "page-faults:1" };
+
+/* --- tests ---------------------------------------------------------------------------------------------- */
+static void test_command(void)
+{
+	struct run r = { 0 };
+	struct child c = start(self, "tree", true, 0);
+	struct sampler_opts o = { .target = SAMPLER_COMMAND, .pids = &c.pid, .n_pids = 1, .events = faults, .n_events = 1 };
+	struct sampler *s = open_it(&o, &r);
+	uint64_t total = 0, lost = 0;
+	size_t forks = 0, execs = 0;
+	int32_t leaf = 0;
+
+	if (!ok(s, "command: opened"))
+		return child_done(&c);
+	sampler_synthesize(s, collect, &r);
+	sampler_enable(s);
+	tell(c.go);
+	until_lines(&r, &c, s, 100);
+	child_done(&c);
+	sampler_disable(s);
+	sampler_drain(s, collect, &r);
+	is_int(6, check_touches(&r, "command"), "threads, a child, and its exec were followed");
+	sampler_event_totals(s, 0, &total, &lost);
+	ok(total == r.samples + r.lost && lost == 0, "samples (%" PRIu64 ") are what the kernel counted (%" PRIu64 ")", r.samples, total);
+	for (const char *p = strbuf_str(&r.out); !leaf && (p = strstr(p, "TOUCH ")); p += 6) {
+		int pid, n;
+		if (sscanf(p, "TOUCH %d %*d %d", &pid, &n) == 2 && n == 60)
+			leaf = pid;
+	}
+	for (size_t i = 0; i < r.n; i++)
+		forks += r.g[i].type == EV_FORK && r.g[i].ppid == c.pid && r.g[i].pid == leaf && r.g[i].tid == leaf;
+	is_int(1, forks, "the fork of the child is told once");
+	for (size_t i = 0; i < r.n; i++)
+		execs += r.g[i].type == EV_PROC && r.g[i].pid == leaf && r.g[i].b == 1;
+	is_int(1, execs, "its exec gives a second EV_PROC with exec count 1");
+	ok(count(&r, EV_PROC, c.pid, -1, 1, UINT64_MAX) == 1, "the command has one EV_PROC with a start time");
+	ok(count(&r, EV_EXIT, leaf, leaf, 0, UINT64_MAX) == 1 && count(&r, EV_EXIT, c.pid, c.pid, 0, UINT64_MAX) == 1, "both ends are told");
+	check_stream(&r, s, "command");
+	struct pollfd p = { .fd = sampler_fd(s), .events = POLLIN };
+	is_int(0, poll(&p, 1, 0), "after the end its descriptor is quiet: no reader spins on the hang-up");
+	ok(!sampler_alive(s), "and it is no longer alive");
+	sampler_free(s);
+	run_done(&r);
+}
+
+static void test_attach(void)
+{
+	uint64_t doubles = 0;
+
+	for (int round = 0; round < 3; round++) {
+		struct run r = { 0 };
+		struct child c = start(self, "churn", false, 0);
+		struct sampler_opts o = { .target = SAMPLER_PIDS, .pids = &c.pid, .n_pids = 1, .events = faults, .n_events = 1 };
+		struct sampler *s;
+		r.out.cap = STRBUF_CAP;
+		until_lines(&r, &c, NULL, 1);
+		usleep(round * 5000u);
+		s = open_it(&o, &r);
+		if (!ok(s, "attach: opened while threads are being made"))
+			return child_done(&c);
+		sampler_synthesize(s, collect, &r);
+		sampler_enable(s);
+		tell(c.in);
+		until_lines(&r, &c, s, 1 + CHURN + 1 + (CHURN + 3) / 4);
+		child_done(&c);
+		sampler_disable(s);
+		sampler_drain(s, collect, &r);
+		is_int(CHURN + 1 + (CHURN + 3) / 4, check_touches(&r, "attach"), "all threads ran");
+		is_int(0, r.lost, "nothing was lost");
+		check_stream(&r, s, "attach");
+		struct sampler_stats st;
+		sampler_stats(s, &st);
+		printf("# %" PRIu64 " threads found late, %" PRIu64 " double records\n", st.late_threads, st.doubles);
+		doubles += st.doubles;
+		sampler_free(s);
+		run_done(&r);
+	}
+	printf("# in all %" PRIu64 " doubles\n", doubles);
+}
+
+/* Before its exec a child runs in its parent's mappings, which are not told again. */
+static bool mapped(const struct run *r, const struct got *sample)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct got *g = &r->g[i];
+		if (g->type == EV_COMM && g->a == EV_COMM_EXEC && g->pid == sample->pid && g->time_ns > sample->time_ns)
+			return true;
+		if (g->type == EV_MMAP && g->pid == sample->pid && g->time_ns <= sample->time_ns && sample->a >= g->a && sample->a - g->a < g->b)
+			return true;
+	}
+	return false;
+}
+
+static void check_mapped(const struct run *r, pid_t a, pid_t b, const char *what)
+{
+	size_t n = 0, without = 0;
+	uint64_t lo, hi;
+	const char *p = strstr(strbuf_str(&r->out), "TOUCH ");
+
+	if (!p || sscanf(p, "TOUCH %*d %*d %*u %" SCNx64 " %" SCNx64, &lo, &hi) != 2)
+		lo = hi = 0;
+	for (size_t i = 0; i < r->n; i++)
+		if (r->g[i].type == EV_SAMPLE && (r->g[i].pid == a || r->g[i].pid == b) && r->g[i].a < 1ULL << 47) {
+			n++;
+			without += !mapped(r, &r->g[i]);
+		}
+	ok(n && !without, "%s: each of %zu user samples lies in a mapping told before it (%zu do not)", what, n, without);
+}
+
+static void test_system(bool synthesize)
+{
+	const char *what = synthesize ? "system-wide" : "system-wide, not synthesized";
+	struct run r = { 0 };
+	struct child before = start(self, "wait", false, 0), after;
+	struct sampler_opts o = { .target = SAMPLER_SYSTEM, .events = faults, .n_events = 1, .ring_pages = 1024 };
+	struct sampler *s = open_it(&o, &r);
+
+	if (!s) {
+		skip("system-wide is not allowed here");
+		return child_done(&before);
+	}
+	if (synthesize)
+		sampler_synthesize(s, collect, &r);
+	sampler_enable(s);
+	after = start(self, "wait", false, 0);
+	tell(after.in);
+	until_lines(&r, &after, s, 1);
+	tell(before.in);
+	until_lines(&r, &before, s, 2);
+	sampler_drain(s, collect, &r); /* a first sight may wait for the second drain */
+	sampler_drain(s, collect, &r);
+	tell(before.in);
+	tell(after.in);
+	child_done(&before);
+	child_done(&after);
+	sampler_disable(s);
+	sampler_drain(s, collect, &r);
+	is_int(2, check_touches(&r, what), "a process from before and one from after");
+	is_int(0, r.lost, "nothing was lost");
+	ok(count(&r, EV_PROC, before.pid, -1, 1, UINT64_MAX) >= 1 && count(&r, EV_PROC, after.pid, -1, 1, UINT64_MAX) >= 1, "%s: both have an EV_PROC", what);
+	check_mapped(&r, before.pid, after.pid, what);
+	check_stream(&r, s, what);
+	sampler_free(s);
+	run_done(&r);
+}
+
+static void test_lost(void)
+{
+	struct run r = { 0 };
+	struct child c = start(self, "many", true, 0);
+	struct sampler_opts o = { .target = SAMPLER_COMMAND, .pids = &c.pid, .n_pids = 1, .events = faults, .n_events = 1, .ring_pages = 1 };
+	struct sampler *s = open_it(&o, &r);
+	uint64_t total = 0, lost = 0, side = 0, side_lost = 0;
+
+	if (!ok(s, "lost: opened with rings of one page"))
+		return child_done(&c);
+	tell(c.go);
+	struct pollfd p = { .fd = sampler_fd(s), .events = POLLIN };
+	is_int(1, poll(&p, 1, 60000), "the descriptor is readable at half a ring");
+	until_lines(&r, &c, NULL, 100);
+	child_done(&c);
+	sampler_disable(s);
+	sampler_drain(s, collect, &r);
+	sampler_event_totals(s, 0, &total, &lost);
+	sampler_event_totals(s, UINT32_MAX, &side, &side_lost);
+	if (lost + side_lost == 0 && r.lost == 0) {
+		skip("this kernel has no PERF_FORMAT_LOST");
+	} else {
+		ok(lost > 1000, "a reader that stood still lost most (%" PRIu64 ")", lost);
+		is_int(total, r.samples + lost, "samples + lost is what the kernel counted");
+		is_int(lost + side_lost, r.lost, "EV_LOST says exactly what was lost, samples and other records");
+	}
+	check_stream(&r, s, "lost");
+	sampler_drain(s, collect, &r);
+	is_int(lost + side_lost, r.lost, "another drain does not tell it again");
+	sampler_free(s);
+	run_done(&r);
+}
+
+static void test_lost_rounds(void)
+{
+	struct run r = { 0 };
+	struct child c = start(self, "rounds", false, 0);
+	struct sampler_opts o = { .target = SAMPLER_PIDS, .pids = &c.pid, .n_pids = 1, .events = faults, .n_events = 1, .ring_pages = 1 };
+	struct sampler *s = open_it(&o, &r);
+	uint64_t total = 0, lost = 0, side = 0, side_lost = 0;
+
+	if (!ok(s, "stop and go: opened"))
+		return child_done(&c);
+	for (size_t i = 1; i <= 3; i++) {
+		sampler_enable(s);
+		tell(c.in);
+		until_lines(&r, &c, NULL, i);
+		sampler_disable(s);
+		sampler_drain(s, collect, &r);
+		sampler_event_totals(s, 0, &total, &lost);
+		sampler_event_totals(s, UINT32_MAX, &side, &side_lost);
+		ok(total == r.samples + lost && r.lost == lost + side_lost, "round %zu: %" PRIu64 " samples + %" PRIu64 " lost = %" PRIu64, i, r.samples,
+		   lost, total);
+	}
+	ok(sampler_alive(s), "the process is alive");
+	tell(c.in);
+	child_done(&c);
+	struct pollfd p = { .fd = sampler_fd(s), .events = POLLIN };
+	is_int(1, poll(&p, 1, 60000), "its end makes the descriptor readable");
+	ok(!sampler_alive(s), "and is noticed");
+	sampler_free(s);
+	run_done(&r);
+}
+
+static void test_share(void)
+{
+	static const char *const clock[] = { "cpu-clock" };
+	struct run r = { 0 };
+	struct child c = start(self, "spin", true, 0);
+	struct sampler_opts o = { .target = SAMPLER_COMMAND, .pids = &c.pid, .n_pids = 1, .events = clock, .n_events = 1 };
+	struct sampler *s = open_it(&o, &r);
+	unsigned long long us[2] = { 0 };
+	int pid[2] = { 0 };
+	size_t n[2], i = 0;
+	double p, mean, slack;
+
+	if (!ok(s, "share: opened"))
+		return child_done(&c);
+	tell(c.go);
+	until_lines(&r, &c, s, 100);
+	child_done(&c);
+	sampler_disable(s);
+	sampler_drain(s, collect, &r);
+	for (const char *q = strbuf_str(&r.out); i < 2 && (q = strstr(q, "CPU ")); q += 4)
+		i += sscanf(q, "CPU %d %llu", &pid[i], &us[i]) == 2;
+	if (!ok(i == 2 && us[0] && us[1], "two processes span"))
+		return;
+	n[0] = count(&r, EV_SAMPLE, pid[0], -1, 0, UINT64_MAX);
+	n[1] = count(&r, EV_SAMPLE, pid[1], -1, 0, UINT64_MAX);
+	p = (double)us[0] / (double)(us[0] + us[1]);
+	mean = p * (double)(n[0] + n[1]);
+	slack = 25 * mean * (1 - p); /* (5 standard deviations of a binomial count)² */
+	ok(n[0] + n[1] > 500 && ((double)n[0] - mean) * ((double)n[0] - mean) <= slack + 4,
+	   "their samples %zu : %zu are as their CPU times %llu : %llu us, within 5 standard deviations", n[0], n[1], us[0], us[1]);
+	check_stream(&r, s, "share");
+	sampler_free(s);
+	run_done(&r);
+}
+
+static void test_jit_mappings(void)
+{
+	struct run r = { 0 };
+	struct child c = start(self, "jit", true, 0);
+	struct sampler_opts o = { .target = SAMPLER_COMMAND, .pids = &c.pid, .n_pids = 1, .events = faults, .n_events = 1 };
+	struct sampler *s = open_it(&o, &r);
+	uint64_t a = 0, b = 0;
+	bool anon = false, memfd = false;
+
+	if (!ok(s, "executable memory: opened"))
+		return child_done(&c);
+	tell(c.go);
+	until_lines(&r, &c, s, 1);
+	child_done(&c);
+	sampler_disable(s);
+	sampler_drain(s, collect, &r);
+	if (sscanf(strbuf_str(&r.out), "JIT %" SCNx64 " %" SCNx64, &a, &b) != 2)
+		ok(false, "the workload ran");
+	for (size_t i = 0; i < r.n; i++) {
+		const struct got *g = &r.g[i];
+		if (g->type != EV_MMAP || g->pid != c.pid)
+			continue;
+		anon |= g->a == a && !strcmp(g->text, "//anon");
+		memfd |= g->a == b && !strcmp(g->text, "/memfd:opjit:test (deleted)");
+	}
+	ok(anon, "anonymous memory made executable by mprotect is told");
+	ok(memfd, "an executable memfd is told by its name");
+	sampler_free(s);
+	run_done(&r);
+}
+
+static void test_unreadable_program(void)
+{
+	char dir[] = "/tmp/opjit-sampler-XXXXXX", path[64];
+	AUTO_STRBUF image = STRBUF_INIT;
+	struct run r = { 0 };
+
+	if (geteuid() != 0) {
+		skip("only root can lay out a program that another user may run and not read");
+		return;
+	}
+	if (!mkdtemp(dir) || chmod(dir, 0755) || io_slurp(AT_FDCWD, self, &image) < 0)
+		return;
+	snprintf(path, sizeof(path), "%s/prog", dir);
+	io_replace(path, image.buf, image.len, 0711);
+	chmod(path, 0711);
+	struct child c = start(path, "leaf", true, 65534);
+	struct sampler_opts o = { .target = SAMPLER_COMMAND, .pids = &c.pid, .n_pids = 1, .events = faults, .n_events = 1 };
+	struct sampler *s = open_it(&o, &r);
+	if (!ok(s, "unreadable program: opened"))
+		return child_done(&c);
+	tell(c.go);
+	until_lines(&r, &c, s, 1);
+	child_done(&c);
+	sampler_disable(s);
+	sampler_drain(s, collect, &r);
+	struct sampler_stats st;
+	sampler_stats(s, &st);
+	ok(strstr(strbuf_str(&r.out), "TOUCH"), "it ran");
+	is_int(1, st.setuid_exec, "that the kernel took our events away is counted");
+	ok(r.notices == 1 && strstr(r.notice, "set-uid or unreadable") && strstr(r.notice, "--system-wide"), "and said once, with what to do");
+	sampler_free(s);
+	run_done(&r);
+	io_remove_tree(AT_FDCWD, dir, NULL, NULL);
+}
+
+static void test_chains(void)
+{
+	struct run r = { 0 };
+	struct child c = start(self, "leaf", true, 0);
+	struct sampler_opts o = { .target = SAMPLER_COMMAND, .pids = &c.pid, .n_pids = 1, .events = faults, .n_events = 1, .callgraph = true,
+				  .max_stack = 4 };
+	struct sampler *s = open_it(&o, &r);
+
+	if (!ok(s, "chains: opened"))
+		return child_done(&c);
+	tell(c.go);
+	until_lines(&r, &c, s, 1);
+	child_done(&c);
+	sampler_disable(s);
+	sampler_drain(s, collect, &r);
+	check_touches(&r, "chains");
+	check_stream(&r, s, "chains");
+	sampler_free(s);
+	run_done(&r);
+}
+
+static int stop_after(void *arg, const struct ev *e)
+{
+	int *n = arg;
+
+	return e->type == EV_SAMPLE && --*n == 0 ? -ECANCELED : 0;
+}
+
+static void test_sink_stops(void)
+{
+	struct run r = { 0 };
+	struct child c = start(self, "leaf", true, 0);
+	struct sampler_opts o = { .target = SAMPLER_COMMAND, .pids = &c.pid, .n_pids = 1, .events = faults, .n_events = 1 };
+	struct sampler *s = open_it(&o, &r);
+	int n = 3;
+
+	if (!ok(s, "a sink that says no: opened"))
+		return child_done(&c);
+	tell(c.go);
+	until_lines(&r, &c, NULL, 1);
+	child_done(&c);
+	is_int(-ECANCELED, sampler_drain(s, stop_after, &n), "its answer is returned");
+	is_int(0, n, "and it is not called again");
+	sampler_free(s);
+	run_done(&r);
+}
+
+static void test_refusals(void)
+{
+	static const struct { struct sampler_opts o; int want; const char *says; } bad[] = {
+		{ { .target = SAMPLER_PIDS }, -EINVAL, "no process" },
+		{ { .target = SAMPLER_SYSTEM, .ring_pages = 3 }, -EINVAL, "power of two" },
+		{ { .target = 9 }, -EINVAL, "no process" },
+	};
+	static const int32_t nobody[] = { 0x7ffffff0 };
+	struct sampler_opts gone = { .target = SAMPLER_PIDS, .pids = nobody, .n_pids = 1 };
+	AUTO_STRBUF why = STRBUF_INIT;
+	struct sampler *s = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		strbuf_reset(&why);
+		is_int(bad[i].want, sampler_open(&s, &bad[i].o, &why), "options that make no sense");
+		ok(strstr(strbuf_str(&why), bad[i].says), "are refused with: %s", strbuf_str(&why));
+	}
+	strbuf_reset(&why);
+	is_int(-ESRCH, sampler_open(&s, &gone, &why), "a pid that is not there");
+	ok(strstr(strbuf_str(&why), "does not exist") && !strchr(strbuf_str(&why), '\n'), "%s", strbuf_str(&why));
+}
+
+int main(int argc, char **argv)
+{
+	struct run r = { 0 };
+	struct sampler *s;
+	int32_t me = getpid();
+	struct sampler_opts o = { .target = SAMPLER_PIDS, .pids = &me, .n_pids = 1, .events = faults, .n_events = 1 };
+
+	if (argc > 2 && !strcmp(argv[1], "work"))
+		return work(argv);
+	signal(SIGPIPE, SIG_IGN);
+	self = realpath("/proc/self/exe", NULL);
+	test_refusals();
+	s = open_it(&o, &r);
+	if (!s) {
+		skip("perf_event_open is refused here");
+		return done_testing();
+	}
+	sampler_free(s);
+	test_command();
+	test_attach();
+	test_system(true);
+	test_system(false);
+	test_lost();
+	test_lost_rounds();
+	test_share();
+	test_jit_mappings();
+	test_unreadable_program();
+	test_chains();
+	test_sink_stops();
+	free(self);
+	return done_testing();
+}
