@@ -84,7 +84,9 @@ int evlog_cursor_next(struct evlog_cursor *c)
 		c->clock += w >> 5;
 		if (c->id < ID_LONG) {
 			words = evlog_id_words[c->id];
-			if (words == EVLOG_VARIABLE) {
+			if (c->id >= ID_USER && c->meta->user_words[c->id])
+				words = c->meta->user_words[c->id];
+			else if (words == EVLOG_VARIABLE) {
 				if (q == c->end)
 					return -EBADMSG;
 				words = wire_ld32(q, c->swap);

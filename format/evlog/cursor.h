@@ -22,6 +22,7 @@ struct evlog_meta {
 	uint64_t mult;         /* 32.32 nanoseconds a tick; used when clock_kind is EVLOG_CLOCK_TSC */
 	char machine[72];
 	struct evlog_user_event user[32];
+	uint16_t user_words[32]; /* payload words of registered events; 0 = the first word tells */
 	uint64_t bad;          /* records refused */
 };
 #define EVLOG_CLOCK_MONOTONIC 1u /* times are nanoseconds of CLOCK_MONOTONIC */

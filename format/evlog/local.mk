@@ -5,16 +5,20 @@ format_evlog_libevlog_la_SOURCES = format/evlog/event.h format/evlog/evlog.h for
 	format/evlog/merge.c format/evlog/replay.c format/evlog/text.h format/evlog/text.c format/evlog/text-pmclog.c \
 	format/evlog/pmclog.h format/evlog/pmclog-private.h format/evlog/pmclog.c format/evlog/pmclog-hwpmc.c \
 	format/evlog/pmclog-opel.c format/evlog/recorder.h format/evlog/recorder.c \
-	format/evlog/ftracepage.h format/evlog/ftracepage.c format/evlog/ctf.h format/evlog/ctf.c
+	format/evlog/ftracepage.h format/evlog/ftracepage.c format/evlog/ctf.h format/evlog/ctf.c \
+	format/evlog/ring.h format/evlog/ring.c format/evlog/ring-file.c
 format_evlog_libevlog_la_LIBADD = lib/libbase.la
 
 # --- tests ---
-check_PROGRAMS += tests/unit/test-evlog tests/unit/test-pmclog tests/unit/test-evformats
-UNIT_TESTS += tests/unit/test-evlog tests/unit/test-pmclog tests/unit/test-evformats
+check_PROGRAMS += tests/unit/test-evlog tests/unit/test-pmclog tests/unit/test-evformats tests/unit/test-ring
+UNIT_TESTS += tests/unit/test-evlog tests/unit/test-pmclog tests/unit/test-evformats tests/unit/test-ring
 tests_unit_test_evlog_SOURCES = tests/unit/test-evlog.c tests/unit/evlog-gen.h
 tests_unit_test_evlog_LDADD = format/evlog/libevlog.la
 tests_unit_test_pmclog_SOURCES = tests/unit/test-pmclog.c tests/unit/evlog-gen.h tests/unit/vectors.h
 tests_unit_test_pmclog_LDADD = format/evlog/libevlog.la
 tests_unit_test_evformats_SOURCES = tests/unit/test-evformats.c tests/unit/vectors.h
 tests_unit_test_evformats_LDADD = format/evlog/libevlog.la
+TSAN_TESTS += tests/unit/test-ring tests/unit/test-evlog
+tests_unit_test_ring_LDADD = format/evlog/libevlog.la
+tests_unit_test_ring_LDFLAGS = -pthread
 EXTRA_DIST += tests/data/evlog/vectors.txt

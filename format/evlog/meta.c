@@ -100,14 +100,15 @@ static int meta_string(struct evlog_meta *m, struct reader *r)
 
 static int meta_event(struct evlog_meta *m, struct reader *r)
 {
-	uint32_t id = reader_u32(r) & 0xffff;
+	uint32_t id = reader_u32(r) & 0xffff, words = reader_u32(r);
 	const char *name, *fields;
 
-	reader_u32(r); /* payload words; the ids themselves say how to be skipped */
 	name = reader_str(r);
 	fields = reader_str(r);
 	if (r->bad)
 		return -EBADMSG;
+	if (id >= ID_USER && id < ID_LONG && words < EVLOG_PAGE_MAX / 4 && !m->user[id].name)
+		m->user_words[id] = (uint16_t)words;
 	if (id < ARRAY_SIZE(m->user) && !m->user[id].name) {
 		m->user[id].name = strdup(name);
 		m->user[id].fields = strdup(fields);
