@@ -18,3 +18,9 @@ bin_PROGRAMS += report/opannotate
 report_opannotate_SOURCES = report/annotate.h report/opannotate.c report/annotate_files.c report/annotate_asm.c \
 	report/disasm.h report/disasm.c
 report_opannotate_LDADD = $(REPORT_LIBS) $(BFD_LIBS)
+
+# --- opevlog
+bin_PROGRAMS += report/opevlog
+report_opevlog_SOURCES = report/opevlog.h report/opevlog.c report/opevlog-file.c report/opevlog-show.c \
+	report/opevlog-edit.c report/opevlog-convert.c report/opevlog-ctf.c
+report_opevlog_LDADD = format/evlog/libevlog.la format/abi/libabi.la lib/libbase.la

@@ -150,7 +150,7 @@ struct writer {
 	pthread_t t;
 	struct opevlog_ring *r;
 	uint64_t produced;
-	volatile bool ready;
+	bool ready;
 };
 static void *writer_main(void *arg)
 {
@@ -159,7 +159,7 @@ static void *writer_main(void *arg)
 
 	my_handled = 0;
 	my_ring = w->r;
-	w->ready = true;
+	__atomic_store_n(&w->ready, true, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
 		put(w->r, ++i);
 	my_ring = NULL;
@@ -225,7 +225,7 @@ static void test_threads(bool overwrite, double seconds)
 	for (int i = 0; i < WRITERS; i++)
 		pthread_create(&w[i].t, NULL, writer_main, &w[i]);
 	for (int i = 0; i < WRITERS; i++)
-		while (!w[i].ready)
+		while (!__atomic_load_n(&w[i].ready, __ATOMIC_ACQUIRE))
 			usleep(100);
 	pthread_create(&kicker, NULL, kicker_main, w);
 	usleep((useconds_t)(seconds * 1e6));
@@ -291,7 +291,8 @@ static void test_kill_writer(bool overwrite, int rounds)
 		pid_t pid = fork_writer(r, 0);
 		opevlog_reader_init(&rd, r);
 		s.last[0] = s.last[1] = s.time = 0;
-		for (int k = 0; k < 1 + i % 5; k++) {
+		uint64_t before = s.n;
+		for (int k = 0; k < 1 + i % 5 || (s.n == before && k < 10000); k++) {
 			usleep(300);
 			while (opevlog_reader_take(&rd, 0, &page, &bytes) > 0)
 				block_check(page, bytes, &s);
@@ -333,7 +334,10 @@ static void test_kill_reader(bool overwrite, int rounds)
 				while (opevlog_reader_take(&mine, 0, &page, &bytes) > 0)
 					block_check(page, bytes, &shared->s);
 		}
-		usleep(500 + (useconds_t)(i % 7) * 300);
+		uint64_t before = __atomic_load_n(&shared->s.n, __ATOMIC_RELAXED);
+		for (int k = 0; k < 10000 && __atomic_load_n(&shared->s.n, __ATOMIC_RELAXED) == before; k++)
+			usleep(100);
+		usleep((useconds_t)(i % 7) * 300);
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 	}
