@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "format/evlog/merge.h"
+#include "format/evlog/pmclog.h"
 #include "lib/strbuf.h"
 
 struct evfile {
