@@ -59,7 +59,7 @@ static int pmc_begin(struct to_pmc *t, uint64_t time)
 	at = put64(t->rec, at, real / NSEC_PER_SEC);
 	at = put64(t->rec, at, real % NSEC_PER_SEC);
 	memset(t->rec + at, 0, 64);
-	snprintf((char *)t->rec + at, 64, "%s", evlog_merge_meta(t->m)->machine);
+	snprintf((char *)t->rec + at, 64, "%.63s", evlog_merge_meta(t->m)->machine);
 	return pmc_out(t, 3, time, 112);
 }
 

@@ -82,7 +82,7 @@ static void pstr(struct packet *p, const char *s, size_t len)
 }
 static void pcstr(struct packet *p, const char *s)
 {
-	pstr(p, s, SIZE_MAX);
+	pstr(p, s, EVLOG_MAX_STRING);
 }
 
 static void put_jit(struct packet *p, const struct ev *e)

@@ -17,7 +17,7 @@ static int put_vectors(const char *dir)
 	for (size_t i = 0; i < n_vectors; i++) {
 		char path[4096];
 		FILE *f;
-		snprintf(path, sizeof(path), "%s/%s", dir, vectors[i].name);
+		snprintf(path, sizeof(path), "%.4000s/%.7s", dir, vectors[i].name);
 		f = fopen(path, "w");
 		if (!f || fwrite(vectors[i].data, 1, vectors[i].len, f) != vectors[i].len || fclose(f))
 			return 1;
