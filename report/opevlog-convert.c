@@ -573,7 +573,11 @@ static int script_event(void *arg, const struct ev *e)
 
 	if (e->type == EV_COMM || e->type == EV_EVENTDESC) {
 		const char *name = e->type == EV_COMM ? e->u.comm.comm : e->u.desc.name;
-		id = strpool_id(&s->pool, name ? name : "", name ? strlen(name) : 0);
+		char plain[64] = "";
+		/* One line a sample: what would break it is replaced. */
+		for (size_t i = 0; name && name[i] && i < sizeof(plain) - 1; i++)
+			plain[i] = (unsigned char)name[i] <= ' ' || name[i] == 0x7f ? '_' : name[i];
+		id = strpool_id(&s->pool, plain, strlen(plain));
 		if (id < 0)
 			return (int)id;
 		return e->type == EV_COMM ? u64map_put(&s->comms, (uint32_t)e->tid, (uint64_t)id) :

@@ -350,7 +350,7 @@ static int stat_one(const struct options *o, const char *name)
 	seconds = (double)(s->last - s->first) / 1e9;
 	AUTO_STRBUF q = STRBUF_INIT;
 	evlog_quote(&q, f.name, strlen(f.name));
-	printf(o->json ? "{\"file\":%s,\"format\":\"opel\",\"bytes\":%zu,\"events\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"seconds\":%.9f,\"closed\":%s"
+	printf(o->json ? "{\"file\":%s,\"format\":\"opel\",\"bytes\":%zu,\"events\":%" PRIu64 ",\"lost_records\":%" PRIu64 ",\"seconds\":%.9f,\"closed\":%s"
 	       : "file %s format opel\nbytes %zu\nevents %" PRIu64 "\nlost %" PRIu64 "\nseconds %.9f\nclosed %s\n",
 	       strbuf_str(&q), f.len, total, s->lost, seconds, st.closed ? "true" : "false");
 	for (uint32_t i = 1; i < EV_TYPE_MAX; i++)
