@@ -117,7 +117,7 @@ static void header_write(struct core *c, struct segment *s, uint64_t file_bytes)
 	ph[0] = (ElfW(Phdr)){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_align = HEAD, .p_filesz = file_bytes,
 			      .p_memsz = file_bytes };
 	/* Regions without bytes have addresses, too; they lie behind the file. */
-	ph[1] = (ElfW(Phdr)){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_align = HEAD, .p_offset = s->nobits_addr,
+	ph[1] = (ElfW(Phdr)){ .p_type = PT_LOAD, .p_flags = PF_R, .p_align = HEAD, .p_offset = s->nobits_addr,
 			      .p_vaddr = s->nobits_addr, .p_paddr = s->nobits_addr, .p_memsz = CORE_NOBITS_ROOM };
 	for (unsigned int i = 1; i < N_SECTIONS; i++) {
 		sh[i] = (core_shdr){ .sh_name = name_at(i), .sh_type = types[i], .sh_addralign = i >= S_STRTAB ? 1 : 8 };
@@ -130,7 +130,8 @@ static void header_write(struct core *c, struct segment *s, uint64_t file_bytes)
 	sh[S_SYMTAB].sh_link = S_STRTAB;
 	sh[S_SYMTAB].sh_info = 1;
 	sh[S_SYMTAB].sh_entsize = sizeof(ElfW(Sym));
-	sh[S_TEXT].sh_flags = sh[S_CODE].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	sh[S_TEXT].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	sh[S_CODE].sh_flags = SHF_ALLOC; /* strict readers want no executable section without bytes */
 	sh[S_TEXT].sh_addralign = sh[S_CODE].sh_addralign = ALIGN;
 	sh[S_TEXT].sh_addr = s->text.off;
 	sh[S_CODE].sh_addr = sh[S_CODE].sh_offset = s->nobits_addr;
