@@ -34,7 +34,7 @@ static void *marker_map(struct core *c, int fd)
 	}
 	mem = sys_memfd(name);
 	if (mem >= 0) {
-		if (ftruncate(mem, JIT_RING_HEADER_BYTES) == 0)
+		if (sys_truncate(mem, JIT_RING_HEADER_BYTES) == 0)
 			p = mmap(NULL, JIT_RING_HEADER_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED, mem, 0);
 		close(mem);
 	}
@@ -50,9 +50,9 @@ static int ring_fill(struct core *c, int fd, uint32_t n)
 	struct jit_ring_header *h;
 	int r;
 
-	if (ftruncate(fd, (off_t)c->ring_bytes) < 0)
-		return -errno;
-	r = sys_reserve(fd, 0, c->ring_bytes);
+	r = sys_truncate(fd, c->ring_bytes);
+	if (!r)
+		r = sys_reserve(fd, 0, c->ring_bytes);
 	if (r < 0)
 		return r;
 	h = mmap(NULL, c->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

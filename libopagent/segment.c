@@ -9,7 +9,6 @@
 #include <stdio.h> /* renameat */
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -151,9 +150,8 @@ static void header_write(struct core *c, struct segment *s, uint64_t file_bytes)
 /* Rooms of the sections; smaller ones where RLIMIT_FSIZE would kill the process with a signal. */
 static int layout(struct segment *s)
 {
-	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+	uint64_t limit = sys_file_limit();
 
-	getrlimit(RLIMIT_FSIZE, &limit);
 	for (unsigned int shift = 0; shift < 8; shift++) {
 		s->text = (struct part){ .off = HEAD, .room = CORE_TEXT_ROOM >> shift };
 		s->symtab = (struct part){ .off = s->text.off + s->text.room, .room = CORE_TEXT_ROOM / 16 >> shift };
@@ -161,7 +159,7 @@ static int layout(struct segment *s)
 		s->journal = (struct part){ .off = s->strtab.off + s->strtab.room, .room = CORE_TEXT_ROOM >> shift };
 		s->bytes = s->journal.off + s->journal.room;
 		s->nobits_addr = s->bytes;
-		if (limit.rlim_cur == RLIM_INFINITY || s->bytes <= limit.rlim_cur)
+		if (s->bytes <= limit)
 			return 0;
 	}
 	return -EFBIG;
@@ -172,9 +170,9 @@ static int file_fill(struct core *c, struct segment *s)
 	struct part *parts[] = { &s->journal, &s->symtab, &s->strtab, &s->text };
 	int r;
 
-	if (ftruncate(s->fd, (off_t)s->bytes) < 0)
-		return -errno;
-	r = sys_reserve(s->fd, 0, HEAD);
+	r = sys_truncate(s->fd, s->bytes);
+	if (!r)
+		r = sys_reserve(s->fd, 0, HEAD);
 	for (unsigned int i = 0; !r && i < ARRAY_SIZE(parts); i++)
 		/* A nearly full disk still gets a small image: names before bytes. */
 		r = part_reserve(c, parts[i], 4096) < 0 && parts[i] != &s->text ? -ENOSPC : 0;

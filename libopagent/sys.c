@@ -4,14 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/util.h"
+
+/* Of the kernel's headers, which a musl toolchain need not have. */
+#define FUTEX_WAIT 0
+#define FUTEX_WAKE 1
 
 #ifndef SYS_getrandom
 #define SYS_getrandom __NR_getrandom
@@ -129,6 +133,20 @@ int sys_stat(int fd, uint32_t *uid, uint32_t *mode)
 	*uid = st.st_uid;
 	*mode = st.st_mode;
 	return 0;
+}
+
+uint64_t sys_file_limit(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+}
+
+int sys_truncate(int fd, uint64_t len)
+{
+	if (len > sys_file_limit())
+		return -EFBIG;
+	return ftruncate(fd, (off_t)len) < 0 ? -errno : 0;
 }
 
 static int write_zeros(int fd, uint64_t at, uint64_t len)

@@ -21,6 +21,10 @@ uint64_t sys_thread_start_ns(int32_t tid);
 int sys_memfd(const char *name);
 void sys_random(void *buf, size_t len);
 int sys_stat(int fd, uint32_t *uid, uint32_t *mode);
+/* Sets a file's size; -EFBIG instead of the signal that RLIMIT_FSIZE would raise. */
+int sys_truncate(int fd, uint64_t len);
+/* RLIMIT_FSIZE; UINT64_MAX = none. */
+uint64_t sys_file_limit(void);
 /*
  * Makes sure that the file system has the blocks, so that touching a mapping of them cannot raise SIGBUS; the size
  * of the file does not change (the caller set it). Where the file system cannot reserve, writes zeros.
