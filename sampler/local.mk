@@ -17,3 +17,7 @@ tests_unit_test_procinfo_LDADD = sampler/libsampler.la lib/libbase.la
 check_PROGRAMS += tests/unit/test-sampler
 UNIT_TESTS += tests/unit/test-sampler
 tests_unit_test_sampler_LDADD = sampler/libsampler.la lib/libbase.la -lpthread
+check_PROGRAMS += tests/tools/sampler-refuse
+tests_tools_sampler_refuse_LDADD = -lseccomp
+CLI_TESTS += tests/cli/sampler-refused.sh
+EXTRA_DIST += tests/cli/sampler-refused.sh
