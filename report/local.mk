@@ -24,3 +24,11 @@ bin_PROGRAMS += report/opevlog
 report_opevlog_SOURCES = report/opevlog.h report/opevlog.c report/opevlog-file.c report/opevlog-show.c \
 	report/opevlog-edit.c report/opevlog-convert.c report/opevlog-ctf.c
 report_opevlog_LDADD = format/evlog/libevlog.la format/abi/libabi.la lib/libbase.la
+# --- abi: the tools of the formats and of sessions that travel
+bin_PROGRAMS += report/opabi
+report_opabi_SOURCES = report/opabi.h report/opabi.c report/opabi_dump.c
+report_opabi_LDADD = session/libsession.la format/abi/libabi.la lib/libbase.la
+bin_PROGRAMS += report/oparchive
+report_oparchive_SOURCES = report/elfdebug.h report/elfdebug.c report/oparchive.c
+report_oparchive_CPPFLAGS = $(AM_CPPFLAGS) $(LIBELF_CFLAGS)
+report_oparchive_LDADD = session/libsession.la lib/libbase.la $(LIBELF_LIBS)

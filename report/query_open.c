@@ -6,6 +6,7 @@
 
 #include "report/query.h"
 #include "report/query_index.h"
+#include "session/archive.h"
 
 #define DEFAULT_HERE "oprofile_data"
 #define DEFAULT_SYSTEM "/var/lib/oprofile"
@@ -74,6 +75,8 @@ static int add_source(struct query *q, struct session *s, const char *dir, const
 	struct query_source *src;
 	int r;
 
+	if (!archive && session_archive_is(dir))
+		so.archive = dir;
 	if (!more) {
 		session_free(s);
 		return -ENOMEM;
@@ -83,6 +86,44 @@ static int add_source(struct query *q, struct session *s, const char *dir, const
 	*src = (struct query_source){ .session = s, .dir = strdup(dir) };
 	r = symbols_new(&src->symbols, s, &so);
 	return r < 0 ? r : src->dir ? 0 : -ENOMEM;
+}
+
+/* Archives that are .tar files are unpacked for as long as the tool runs. */
+static struct {
+	char *tar, *dir;
+} unpacked[8];
+
+static void remove_unpacked(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(unpacked) && unpacked[i].dir; i++)
+		session_archive_remove(unpacked[i].dir);
+}
+
+static int unpack(const char *tar, const char **dir, struct strbuf *why)
+{
+	size_t i;
+	int r;
+
+	for (i = 0; i < ARRAY_SIZE(unpacked) && unpacked[i].dir; i++)
+		if (!strcmp(unpacked[i].tar, tar)) {
+			*dir = unpacked[i].dir;
+			return 0;
+		}
+	if (i == ARRAY_SIZE(unpacked))
+		return -E2BIG;
+	unpacked[i].tar = strdup(tar);
+	r = unpacked[i].tar ? session_archive_unpack(tar, &unpacked[i].dir, why) : -ENOMEM;
+	if (r >= 0 && !i)
+		atexit(remove_unpacked);
+	*dir = unpacked[i].dir;
+	return r;
+}
+
+static bool is_tar(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* The session directory inside an archive: as the archived path, the default places, or the archive itself. */
@@ -121,6 +162,11 @@ int query_sources_open(struct query *q, struct strbuf *why)
 	if (archives->n > 1) {
 		strbuf_addstr(why, "one archive: at a time; compare two with { archive:A } { archive:B }");
 		return -EINVAL;
+	}
+	if (archive && is_tar(archive)) {
+		r = unpack(archive, &archive, why);
+		if (r < 0)
+			return r;
 	}
 	if (archive) {
 		base = archived_dir(archive, q->opts.session_dir);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include "session/archive.h"
 #include "session/read.h"
 
 static bool is_file(const char *path)
@@ -43,7 +44,7 @@ static int kernel_path(const struct session *s, const char *name, struct strbuf 
 
 	if (try_path(ret, s->dir, "/archive/{kern}/", name) == 0)
 		return 0;
-	if (strcmp(name, "vmlinux") != 0 || uname(&u) < 0 || (release && strcmp(release, u.release) != 0))
+	if (session_archive_is(s->dir) || strcmp(name, "vmlinux") != 0 || uname(&u) < 0 || (release && strcmp(release, u.release) != 0))
 		return -ENOENT;
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
 		if (try_path(ret, places[i], u.release, i == 2 ? "/vmlinux" : "") == 0)
@@ -57,14 +58,13 @@ int session_image_path(const struct session *s, const struct session_file *f, st
 	case SESSION_JIT:
 		if (!is_inside(f->image))
 			return -ENOENT;
-		if (try_path(ret, s->dir, "/archive/{jit}/", f->image) == 0)
-			return 0;
 		return try_path(ret, s->dir, "/jit/", f->image);
 	case SESSION_FILE:
 		if (*f->image != '/')
 			return -ENOENT;
-		if (is_inside(f->image) && try_path(ret, s->dir, "/archive/{root}", f->image) == 0)
-			return 0;
+		/* An archive never falls back on this machine's file, which may be another one. */
+		if (session_archive_is(s->dir))
+			return is_inside(f->image) ? try_path(ret, s->dir, "", f->image) : -ENOENT;
 		return try_path(ret, "", f->image, "");
 	case SESSION_KERNEL:
 		return is_inside(f->image) && !strchr(f->image, '/') ? kernel_path(s, f->image, ret) : -ENOENT;
