@@ -1,1 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+
+# --- abi: the store
+BENCHES += bench/store.sh
+EXTRA_DIST += bench/store.sh bench/store.c

@@ -23,3 +23,31 @@ fuzz_fuzz_rst_SOURCES = fuzz/fuzz-rst.c $(FUZZ_MAIN)
 fuzz_fuzz_rst_LDADD = format/rst/librst.la
 fuzz_fuzz_rst_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 EXTRA_DIST += fuzz/seeds/rst/raw fuzz/seeds/rst/rz2 fuzz/seeds/rst/rz3 fuzz/seeds/rst/rzx fuzz/seeds/rst/gzip
+
+# --- abi: the four files, info and paths of a session, archives
+ABI_FUZZ = fuzz/fuzz-opnd fuzz/fuzz-opsd fuzz/fuzz-ophd fuzz/fuzz-opdb fuzz/fuzz-session-info fuzz/fuzz-tar
+check_PROGRAMS += $(ABI_FUZZ)
+UNIT_TESTS += $(ABI_FUZZ)
+fuzz_fuzz_opnd_SOURCES = fuzz/fuzz-opnd.c $(FUZZ_MAIN)
+fuzz_fuzz_opnd_LDADD = session/libsession.la
+fuzz_fuzz_opnd_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_opsd_SOURCES = fuzz/fuzz-opsd.c $(FUZZ_MAIN)
+fuzz_fuzz_opsd_LDADD = session/libsession.la
+fuzz_fuzz_opsd_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_ophd_SOURCES = fuzz/fuzz-ophd.c $(FUZZ_MAIN)
+fuzz_fuzz_ophd_LDADD = session/libsession.la
+fuzz_fuzz_ophd_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_opdb_SOURCES = fuzz/fuzz-opdb.c $(FUZZ_MAIN)
+fuzz_fuzz_opdb_LDADD = session/libsession.la
+fuzz_fuzz_opdb_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_session_info_SOURCES = fuzz/fuzz-session-info.c $(FUZZ_MAIN)
+fuzz_fuzz_session_info_LDADD = session/libsession.la
+fuzz_fuzz_session_info_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_tar_SOURCES = fuzz/fuzz-tar.c $(FUZZ_MAIN)
+fuzz_fuzz_tar_LDADD = session/libsession.la
+fuzz_fuzz_tar_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+EXTRA_DIST += fuzz/seeds/opnd/a1 fuzz/seeds/opnd/ax1 fuzz/seeds/opnd/ax2 fuzz/seeds/opsd/a3 fuzz/seeds/opsd/a4 fuzz/seeds/opsd/a5 \
+	fuzz/seeds/opsd/a6 fuzz/seeds/opsd/a14 fuzz/seeds/opsd/ax4 fuzz/seeds/opsd/ax5 fuzz/seeds/opsd/count-2to60 fuzz/seeds/ophd/a7 \
+	fuzz/seeds/ophd/ax9 fuzz/seeds/ophd/cycle fuzz/seeds/opdb/a9 fuzz/seeds/opdb/a10 fuzz/seeds/opdb/a12 fuzz/seeds/opdb/ax7 \
+	fuzz/seeds/opdb/loop fuzz/seeds/opdb/wild fuzz/seeds/opdb/huge-total fuzz/seeds/opdb/huge-page fuzz/seeds/session-info/plain fuzz/seeds/session-info/hostile \
+	fuzz/seeds/session-info/path fuzz/seeds/session-info/path-anon fuzz/seeds/tar/long fuzz/seeds/tar/link-out fuzz/seeds/tar/dots

@@ -78,5 +78,5 @@ tests_unit_test_flush_random_CPPFLAGS = $(AM_CPPFLAGS) -DRANDOM_KILLS
 tests_unit_test_flush_random_LDADD = session/libsession.la
 UNIT_TESTS += tests/unit/test-flush-kill
 LONG_TESTS += tests/unit/test-flush-random
-CLI_TESTS += tests/cli/abi.sh tests/cli/archive.sh
-EXTRA_DIST += tests/cli/abi.sh tests/cli/archive.sh
+CLI_TESTS += tests/cli/abi.sh tests/cli/archive.sh tests/cli/oprofile.sh
+EXTRA_DIST += tests/cli/abi.sh tests/cli/archive.sh tests/cli/oprofile.sh
