@@ -20,3 +20,9 @@ rst_rstcheck_SOURCES = rst/rstcheck.c
 rst_rstcheck_LDADD = rst/librsttools.la
 rst_diffrst_SOURCES = rst/diffrst.c
 rst_diffrst_LDADD = rst/librsttools.la
+
+bin_PROGRAMS += rst/rstfilter rst/rstsnap
+rst_rstfilter_SOURCES = rst/rstfilter.c rst/filter.h rst/filter.c
+rst_rstfilter_LDADD = rst/librsttools.la
+rst_rstsnap_SOURCES = rst/rstsnap.c
+rst_rstsnap_LDADD = rst/librsttools.la
