@@ -3,3 +3,6 @@
 # --- abi: the store
 BENCHES += bench/store.sh
 EXTRA_DIST += bench/store.sh bench/store.c
+# libopagent: what a posted method costs
+BENCHES += bench/opagent.sh
+EXTRA_DIST += bench/run bench/opagent.sh

@@ -51,3 +51,16 @@ EXTRA_DIST += fuzz/seeds/opnd/a1 fuzz/seeds/opnd/ax1 fuzz/seeds/opnd/ax2 fuzz/se
 	fuzz/seeds/ophd/ax9 fuzz/seeds/ophd/cycle fuzz/seeds/opdb/a9 fuzz/seeds/opdb/a10 fuzz/seeds/opdb/a12 fuzz/seeds/opdb/ax7 \
 	fuzz/seeds/opdb/loop fuzz/seeds/opdb/wild fuzz/seeds/opdb/huge-total fuzz/seeds/opdb/huge-page fuzz/seeds/session-info/plain fuzz/seeds/session-info/hostile \
 	fuzz/seeds/session-info/path fuzz/seeds/session-info/path-anon fuzz/seeds/tar/long fuzz/seeds/tar/link-out fuzz/seeds/tar/dots
+# --- libopagent's formats and the live reader
+check_PROGRAMS += fuzz/fuzz-image fuzz/fuzz-ring
+UNIT_TESTS += fuzz/fuzz-image fuzz/fuzz-ring
+fuzz_fuzz_image_SOURCES = fuzz/fuzz-image.c $(FUZZ_MAIN)
+fuzz_fuzz_image_LDADD = format/jit/libjit.la lib/libbase.la
+fuzz_fuzz_image_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_ring_SOURCES = fuzz/fuzz-ring.c $(FUZZ_MAIN)
+fuzz_fuzz_ring_LDADD = jitconv/libsource.la format/jit/libjit.la lib/libbase.la
+fuzz_fuzz_ring_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+EXTRA_DIST += fuzz/seeds/make-jit.sh fuzz/seeds/image/small fuzz/seeds/image/truncated fuzz/seeds/image/bad-record \
+	fuzz/seeds/image/bad-table fuzz/seeds/image/bad-string fuzz/seeds/image/bad-shoff fuzz/seeds/image/big-endian-32 \
+	fuzz/seeds/ring/overrun fuzz/seeds/ring/one fuzz/seeds/ring/counts-too-much fuzz/seeds/ring/bad-entry \
+	fuzz/seeds/ring/many-entries

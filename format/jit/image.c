@@ -238,7 +238,7 @@ int jit_record_parse(struct jit_record *ret, const void *data, size_t len, bool 
 		record_swap(&r);
 	tables = (uint64_t)r.lines_len + r.inlines_len + r.unwind_len;
 	if (tables && tables > r.bytes - JIT_RECORD_LONG)
-		return fault(f, 80, "tables go beyond their record");
+		return fault(f, 84, "tables go beyond their record");
 	if (r.addr + r.size < r.addr)
 		return fault(f, 48, "region goes round the address space");
 	if (r.kind > JIT_TRAMPOLINE || r.region_segment >= JIT_MAX_SEGMENTS || r.name_len > JIT_NAME_MAX ||

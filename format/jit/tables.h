@@ -70,7 +70,7 @@ struct jit_unpack {
 };
 static inline struct jit_unpack jit_unpack_of(const void *data, size_t len)
 {
-	return (struct jit_unpack){ .at = data, .end = (const uint8_t *)data + len };
+	return (struct jit_unpack){ .at = data, .end = len ? (const uint8_t *)data + len : data };
 }
 /* 1: *ret is the next entry; 0: end; -EBADMSG. An empty table (0 bytes) has no entries. */
 int jit_unpack_line(struct jit_unpack *u, struct jit_line *ret);

@@ -8,6 +8,7 @@
  *	keep          stay until killed             quiet   print nothing
  *	forever       post without end              noclose exit without saying goodbye
  *	threads=T     N by each of T threads        v1      through the drop-in interface
+ *	dry           make code and names, post nothing
  * Prints the instance's directory, then "posted N failed M" and after SIGTERM-less work ends.
  */
 #include <errno.h>
@@ -22,7 +23,7 @@
 
 static struct opagent_open_opts open_opts = { .size = sizeof(open_opts) };
 static unsigned long n = 1000, size, threads = 1;
-static int unload, lines, keep, quiet, forever, noclose, v1;
+static int unload, lines, keep, quiet, forever, noclose, v1, dry;
 static struct opagent *agent;
 static op_agent_t agent1;
 static unsigned long failed;
@@ -51,6 +52,8 @@ static int post(unsigned long i, unsigned long thread, uint8_t *code)
 	uint64_t addr = 0x10000000 + ((uint64_t)thread << 24) + (i & 0xffff) * 256;
 
 	snprintf(name, sizeof(name), "void pkg.Class%lu.method%lu(int)", thread, i);
+	if (dry)
+		return 0;
 	if (v1)
 		return op_write_native_code(agent1, name, addr, code, len) < 0 ? -errno : 0;
 	struct opagent_region r = { .size = sizeof(r), .addr = addr, .code_size = len, .code = code, .name = name, .tier = 4 };
@@ -97,6 +100,7 @@ static int option(char *o)
 	else if (!strcmp(o, "forever")) forever = 1;
 	else if (!strcmp(o, "noclose")) noclose = 1;
 	else if (!strcmp(o, "v1")) v1 = 1;
+	else if (!strcmp(o, "dry")) dry = 1;
 	else return -1;
 	return 0;
 }
