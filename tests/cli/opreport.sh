@@ -351,7 +351,7 @@ add|0|0x1100|80
 add|0|0x1090|7
 flush
 END
-out 'difference by symbol' -l image:prog { session:./s } { session:./t } <<END
+out 'difference by symbol' -l image:prog '{' session:./s '}' '{' session:./t '}' <<END
 $head
 samples  %        diff %    symbol name
 250      74.1840  -50.0000  main
@@ -359,11 +359,11 @@ samples  %        diff %    symbol name
 7         2.0772  +0.0000   (no symbols)
 0              0  ---       foo::bar(int)
 END
-out 'difference by image' image:prog {session:./s} {session:./t} -n <<'END'
+out 'difference by image' image:prog '{session:./s}' '{session:./t}' -n <<'END'
 337      100.000  -40.5644  prog
 END
-refuses 'one profile makes no difference' 'SPECIFICATION' -l { session:./s }
-refuses 'braces must close' 'SPECIFICATION' -l { session:./s } { session:./t
+refuses 'one profile makes no difference' 'SPECIFICATION' -l '{' session:./s '}'
+refuses 'braces must close' 'SPECIFICATION' -l '{' session:./s '}' '{' session:./t
 
 # --- several events are columns; separated processes, threads and CPUs are columns unless merged
 make_session <<'END'
