@@ -16,7 +16,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Which samples:", 1 },
 	{ "session-dir", KEY_SESSION_DIR, "DIR", 0, "session to read (./oprofile_data, else /var/lib/oprofile)", 1 },
 	{ "exclude-dependent", 'x', NULL, 0, "leave out libraries, modules and the kernel", 1 },
-	{ "merge", 'm', "LIST", 0, "merge what was recorded separately: cpu,lib,tid,tgid,unitmask,all", 1 },
+	{ "merge", 'm', "LIST", 0, "add up cpu,tid,unitmask (columns), lib (libraries), tgid (JIT code of processes), all", 1 },
 	{ "include-symbols", 'i', "LIST", 0, "these symbols alone (wildcards allowed)", 1 },
 	{ "exclude-symbols", 'e', "LIST", 0, "not these symbols", 1 },
 	{ "threshold", 't', "PERCENT", 0, "leave out what has less than that", 1 },

@@ -128,6 +128,9 @@ static void smart_cxx(struct strbuf *sb, const char *s)
 	for (s = strbuf_str(&a); *s;) {
 		size_t i;
 
+		if (starts(s, " [clone ")) /* a part that the compiler split off */
+			return;
+
 		for (i = 0; i < ARRAY_SIZE(words); i++)
 			if (*s == *words[i][0] && starts(s, words[i][0]))
 				break;

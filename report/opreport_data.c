@@ -112,8 +112,6 @@ static void json_columns(const struct opreport *o, const struct query *q, struct
 			    e->um, e->timer ? "true" : "false");
 		if (k->cpu >= 0)
 			strbuf_addf(out, ",\"cpu\":%d", k->cpu);
-		if (k->tgid >= 0)
-			strbuf_addf(out, ",\"tgid\":%d", k->tgid);
 		if (k->tid >= 0)
 			strbuf_addf(out, ",\"tid\":%d", k->tid);
 		strbuf_addf(out, ",\"total\":%" PRIu64 ",\"all\":%" PRIu64 "}", opreport_whole(o, q, c), k->all);

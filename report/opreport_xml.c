@@ -24,7 +24,7 @@ static void heading(const struct opreport *o, struct query *q, struct strbuf *ou
 
 	for (size_t c = 0; c < q->n_classes; c++) {
 		cpu |= q->classes[c].cpu >= 0;
-		thread |= q->classes[c].tid >= 0 || q->classes[c].tgid >= 0;
+		thread |= q->classes[c].tid >= 0;
 	}
 	strbuf_addstr(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<profile schemaversion=\"3.1\"");
 	attribute(out, "title", o->command ? o->command : "opreport");
@@ -62,8 +62,6 @@ static void heading(const struct opreport *o, struct query *q, struct strbuf *ou
 		strbuf_addf(out, " mask=\"0x%02x\"", q->events[k->event]->um);
 		if (k->cpu >= 0)
 			strbuf_addf(out, " cpu=\"%d\"", k->cpu);
-		if (k->tgid >= 0)
-			strbuf_addf(out, " process=\"%d\"", k->tgid);
 		if (k->tid >= 0)
 			strbuf_addf(out, " thread=\"%d\"", k->tid);
 		strbuf_addstr(out, "/>\n");

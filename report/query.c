@@ -52,7 +52,10 @@ static void image_words(const struct query *q, const struct session_file *f, str
 		break;
 	case SESSION_ANON:
 		strbuf_addf(key, "a:%s:%d:%" PRIx64 ":%" PRIx64, f->image, tgid, f->start, f->end);
-		strbuf_addf(label, "%s (tgid:%d range:0x%" PRIx64 "-0x%" PRIx64 ")", f->image, tgid, f->start, f->end);
+		strbuf_addf(label, "%s (tgid:%d", f->image, tgid);
+		if (f->start || f->end != UINT64_MAX) /* what no mapping held has no range */
+			strbuf_addf(label, " range:0x%" PRIx64 "-0x%" PRIx64, f->start, f->end);
+		strbuf_addch(label, ')');
 		strbuf_addstr(full, strbuf_str(label));
 		break;
 	case SESSION_KERNEL:
@@ -492,7 +495,6 @@ void query_free(struct query *q)
 	}
 	free(q->sources);
 	free(q->index->files);
-	free(q->index->separated);
 	strpool_done(&q->index->app_keys);
 	strpool_done(&q->index->image_keys);
 	strpool_done(&q->index->names);

@@ -42,7 +42,7 @@ struct query_source { /* one session */
 
 struct query_class { /* a column */
 	uint32_t event;     /* index into query.events */
-	int32_t cpu, tgid, tid; /* -1 = all */
+	int32_t cpu, tid; /* -1 = all */
 	char *label;        /* "CPU_CLK_UNHALTED:100000", with the separated axes behind */
 	uint64_t total;     /* of the rows */
 	uint64_t all;       /* of the whole session, whatever was selected */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Columns of a query: by event, and by what was recorded separately unless it is merged. */
+/*
+ * Columns of a query: by event, and by thread and CPU where recorded separately, unless merged. A process is no column:
+ * a thread's number is unique, and recorders separate processes always.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -49,7 +52,6 @@ static int class_of(struct query *q, size_t source, const struct session_file *f
 	struct query_class c = {
 		.event = q->sources[source].event_of[f->event],
 		.cpu = merge & QUERY_MERGE_CPU ? -1 : f->cpu,
-		.tgid = merge & QUERY_MERGE_TGID || !q->index->separated[source] ? -1 : f->tgid,
 		.tid = merge & QUERY_MERGE_TID ? -1 : f->tid,
 	};
 	struct query_class *more;
@@ -57,7 +59,7 @@ static int class_of(struct query *q, size_t source, const struct session_file *f
 	for (size_t i = 0; i < q->n_classes; i++) {
 		const struct query_class *k = &q->classes[i];
 
-		if (k->event == c.event && k->cpu == c.cpu && k->tgid == c.tgid && k->tid == c.tid)
+		if (k->event == c.event && k->cpu == c.cpu && k->tid == c.tid)
 			return (int)i;
 	}
 	if (q->n_classes == QUERY_CLASSES_MAX)
@@ -68,18 +70,6 @@ static int class_of(struct query *q, size_t source, const struct session_file *f
 	q->classes = more;
 	q->classes[q->n_classes] = c;
 	return (int)q->n_classes++;
-}
-
-/* JIT and anonymous images always name their process; files and the kernel do only if processes were kept apart. */
-static bool is_separated(struct session *s)
-{
-	for (size_t i = 0; i < session_n_files(s); i++) {
-		const struct session_file *f = session_file(s, i);
-
-		if ((f->kind == SESSION_FILE || f->kind == SESSION_KERNEL) && f->tgid >= 0)
-			return true;
-	}
-	return false;
 }
 
 static bool dependent(const struct session_file *f)
@@ -95,8 +85,6 @@ static int compare(const struct query_class *a, const struct query_class *b)
 		return a->event < b->event ? -1 : 1;
 	if (a->cpu != b->cpu)
 		return a->cpu < b->cpu ? -1 : 1;
-	if (a->tgid != b->tgid)
-		return a->tgid < b->tgid ? -1 : 1;
 	return a->tid < b->tid ? -1 : a->tid > b->tid;
 }
 
@@ -132,11 +120,9 @@ static int make_labels(struct query *q)
 			text_add_plain(&sb, e->name);
 		if (!e->timer)
 			strbuf_addf(&sb, ":%" PRIu64, e->count ? e->count : e->freq);
-		if (c->cpu >= 0)
+		if (c->cpu >= 0 && q->n_classes > 1)
 			strbuf_addf(&sb, "|cpu:%d", c->cpu);
-		if (c->tgid >= 0)
-			strbuf_addf(&sb, "|tgid:%d", c->tgid);
-		if (c->tid >= 0)
+		if (c->tid >= 0 && q->n_classes > 1)
 			strbuf_addf(&sb, "|tid:%d", c->tid);
 		c->label = strbuf_steal(&sb);
 		if (!c->label)
@@ -150,14 +136,12 @@ int query_classes_make(struct query *q, struct strbuf *why)
 	int r = number_events(q);
 
 	q->index->files = calloc(q->n_sources, sizeof(*q->index->files));
-	q->index->separated = calloc(q->n_sources, sizeof(*q->index->separated));
-	if (r < 0 || !q->index->files || !q->index->separated)
+	if (r < 0 || !q->index->files)
 		return r < 0 ? r : -ENOMEM;
 	for (size_t s = 0; s < q->n_sources; s++) {
 		struct session *se = q->sources[s].session;
 		size_t n = session_n_files(se);
 
-		q->index->separated[s] = is_separated(se);
 		q->index->files[s] = calloc(n + 1, sizeof(**q->index->files));
 		if (!q->index->files[s])
 			return -ENOMEM;
@@ -172,7 +156,7 @@ int query_classes_make(struct query *q, struct strbuf *why)
 			qf->class = class_of(q, s, f);
 			if (qf->class == -E2BIG) {
 				strbuf_addf(why, "more than %d columns: the samples are separated; add --merge=%s", QUERY_CLASSES_MAX,
-					    f->tid >= 0 ? "tid,tgid,cpu" : f->cpu >= 0 ? "cpu" : "tgid");
+					    f->tid >= 0 ? "tid,cpu" : "cpu");
 				return -E2BIG;
 			}
 			if (qf->class < 0)

@@ -14,7 +14,6 @@ struct query_file { /* what a sample file of a source adds to */
 
 struct query_index {
 	struct query_file **files;   /* [source][file] */
-	bool *separated;             /* [source]: whether processes were recorded apart */
 	struct strpool app_keys, image_keys, names;
 	struct u64map pairs;         /* app << 32 | image -> number + 1 */
 	struct u64map rows;          /* pair << 36 | symbol -> row + 1 */

@@ -411,7 +411,7 @@ END
 { printf 'session|c\nevent|0|cycles|Cycles|1000|0|0|0\n'
 for i in $(seq 0 99); do printf 'file|file|@W@/bin/prog|@W@/bin/prog|prog|0|7|%d|-1|0|0\nadd|%d|4096|1\n' $((i + 10)) "$i"; done
 echo flush; } | make_session
-refuses 'too many columns: says what to merge' '--merge=tid' --session-dir=c -l
+refuses 'too many columns: says what to merge' '--merge=tid,cpu$' --session-dir=c -l
 out 'merged they are one' --session-dir=c -l -n -m all <<'END'
 100      100.000  main
 END

@@ -88,6 +88,8 @@ static void test_names(void)
 	is_name("std::vector<int, std::allocator<int> >::push_back(int const&)", "_ZNSt6vectorIiSaIiEE9push_backERKi", NAMES_NORMAL,
 		false);
 	is_name("f(std::string)", "_Z1fNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE", NAMES_SMART, false);
+	is_name("f(int)", "_Z1fi.constprop.0", NAMES_SMART, false);
+	is_name("f(int) [clone .constprop.0]", "_Z1fi.constprop.0", NAMES_NORMAL, false);
 	is_name("core::fmt::write", "_ZN4core3fmt5write17h0123456789abcdefE", NAMES_SMART, false);
 	is_name("_Znot_mangled", "_Znot_mangled", NAMES_SMART, false);
 	is_name("", "", NAMES_SMART, true);
