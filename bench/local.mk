@@ -6,3 +6,15 @@ EXTRA_DIST += bench/store.sh bench/store.c
 # libopagent: what a posted method costs
 BENCHES += bench/opagent.sh
 EXTRA_DIST += bench/run bench/opagent.sh
+
+# --- jvmti: the Java agent
+if WITH_JVMTI
+check_LTLIBRARIES += bench/cbcount.la
+bench_cbcount_la_SOURCES = bench/cbcount.c
+bench_cbcount_la_CPPFLAGS = $(AM_CPPFLAGS) $(JVMTI_CPPFLAGS)
+# An -rpath makes libtool build the shared one of a library that is not installed.
+bench_cbcount_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath $(abs_top_builddir)/bench
+bench_cbcount_la_LIBADD = -ldl
+endif
+BENCHES += bench/jvmti.sh
+EXTRA_DIST += bench/jvmti.sh bench/cbcount.c

@@ -276,7 +276,7 @@ bool vm_init(JavaVM *vm)
 
 	if (sizeof(void *) != 8 || have(MEMORY))
 		return have(MEMORY);
-	if (!dladdr((void *)(uintptr_t)(*vm)->GetEnv, &at) || !at.dli_fname)
+	if (!dladdr((void *)(uintptr_t)(*vm)->DestroyJavaVM, &at) || !at.dli_fname)
 		return false;
 	lib = dlopen(at.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 	if (!lib)
