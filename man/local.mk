@@ -13,6 +13,10 @@ man_scd += man/opreport.1.scd man/opannotate.1.scd
 dist_man_MANS += man/opabi.1 man/oparchive.1 man/opexport.1 man/opimport.1
 man_scd += man/opabi.1.scd man/oparchive.1.scd man/opexport.1.scd man/opimport.1.scd
 
+# jvmti
+dist_man_MANS += man/libjvmti_oprofile.7
+man_scd += man/libjvmti_oprofile.7.scd
+
 EXTRA_DIST += $(man_scd)
 man/%: man/%.scd
 	@command -v scdoc >/dev/null || { echo 'scdoc not found: install scdoc' >&2; exit 1; }

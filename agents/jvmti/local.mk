@@ -11,4 +11,4 @@ agents_jvmti_libjvmti_oprofile_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 agents_jvmti_libjvmti_oprofile_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -Wl,--exclude-libs,ALL
 agents_jvmti_libjvmti_oprofile_la_LIBADD = libopagent/libopagent-core.la -ldl -lpthread
 endif
-EXTRA_DIST += $(jvmti_sources)
+EXTRA_DIST += $(jvmti_sources) agents/jvmti/README.md
