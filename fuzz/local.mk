@@ -64,3 +64,24 @@ EXTRA_DIST += fuzz/seeds/make-jit.sh fuzz/seeds/image/small fuzz/seeds/image/tru
 	fuzz/seeds/image/bad-table fuzz/seeds/image/bad-string fuzz/seeds/image/bad-shoff fuzz/seeds/image/big-endian-32 \
 	fuzz/seeds/ring/overrun fuzz/seeds/ring/one fuzz/seeds/ring/counts-too-much fuzz/seeds/ring/bad-entry \
 	fuzz/seeds/ring/many-entries
+# --- event log
+check_PROGRAMS += fuzz/fuzz-evlog fuzz/fuzz-pmclog fuzz/fuzz-evformats
+UNIT_TESTS += fuzz/fuzz-evlog fuzz/fuzz-pmclog fuzz/fuzz-evformats
+fuzz_fuzz_evlog_SOURCES = fuzz/fuzz-evlog.c $(FUZZ_MAIN)
+fuzz_fuzz_evlog_LDADD = format/evlog/libevlog.la
+fuzz_fuzz_evlog_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_pmclog_SOURCES = fuzz/fuzz-pmclog.c $(FUZZ_MAIN)
+fuzz_fuzz_pmclog_LDADD = format/evlog/libevlog.la
+fuzz_fuzz_pmclog_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_evformats_SOURCES = fuzz/fuzz-evformats.c $(FUZZ_MAIN)
+fuzz_fuzz_evformats_LDADD = format/evlog/libevlog.la
+fuzz_fuzz_evformats_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+EVLOG_SEEDS = fuzz/seeds/evlog/cut fuzz/seeds/evlog/random1 fuzz/seeds/evlog/random2 fuzz/seeds/evlog/random3 \
+	fuzz/seeds/pmclog/B1 fuzz/seeds/pmclog/B1-lenient fuzz/seeds/pmclog/B2 fuzz/seeds/pmclog/B2-lenient \
+	fuzz/seeds/pmclog/B3 fuzz/seeds/pmclog/B3-lenient fuzz/seeds/pmclog/B5 fuzz/seeds/pmclog/B5-lenient \
+	fuzz/seeds/pmclog/BX1 fuzz/seeds/pmclog/BX1-lenient fuzz/seeds/pmclog/BX3 fuzz/seeds/pmclog/BX3-lenient \
+	fuzz/seeds/pmclog/BX4 fuzz/seeds/pmclog/BX4-lenient fuzz/seeds/pmclog/BX5 fuzz/seeds/pmclog/BX5-lenient \
+	fuzz/seeds/pmclog/BX7 fuzz/seeds/pmclog/BX7-lenient fuzz/seeds/pmclog/opel1 fuzz/seeds/pmclog/opel2 \
+	fuzz/seeds/pmclog/opel3 fuzz/seeds/evformats/C1 fuzz/seeds/evformats/C2 fuzz/seeds/evformats/C4 \
+	fuzz/seeds/evformats/C5 fuzz/seeds/evformats/C7 fuzz/seeds/evformats/C8
+EXTRA_DIST += $(EVLOG_SEEDS)

@@ -10,8 +10,8 @@ format_evlog_libevlog_la_SOURCES = format/evlog/event.h format/evlog/evlog.h for
 format_evlog_libevlog_la_LIBADD = lib/libbase.la
 
 # --- tests ---
-check_PROGRAMS += tests/unit/test-evlog tests/unit/test-pmclog tests/unit/test-evformats tests/unit/test-ring
-UNIT_TESTS += tests/unit/test-evlog tests/unit/test-pmclog tests/unit/test-evformats tests/unit/test-ring
+check_PROGRAMS += tests/unit/test-evlog tests/unit/test-pmclog tests/unit/test-evformats tests/unit/test-ring tests/unit/test-recorder
+UNIT_TESTS += tests/unit/test-evlog tests/unit/test-pmclog tests/unit/test-evformats tests/unit/test-ring tests/unit/test-recorder
 tests_unit_test_evlog_SOURCES = tests/unit/test-evlog.c tests/unit/evlog-gen.h
 tests_unit_test_evlog_LDADD = format/evlog/libevlog.la
 tests_unit_test_pmclog_SOURCES = tests/unit/test-pmclog.c tests/unit/evlog-gen.h tests/unit/vectors.h
@@ -19,6 +19,8 @@ tests_unit_test_pmclog_LDADD = format/evlog/libevlog.la
 tests_unit_test_evformats_SOURCES = tests/unit/test-evformats.c tests/unit/vectors.h
 tests_unit_test_evformats_LDADD = format/evlog/libevlog.la
 TSAN_TESTS += tests/unit/test-ring tests/unit/test-evlog
+tests_unit_test_recorder_SOURCES = tests/unit/test-recorder.c tests/unit/evlog-gen.h
+tests_unit_test_recorder_LDADD = format/evlog/libevlog.la
 tests_unit_test_ring_LDADD = format/evlog/libevlog.la
 tests_unit_test_ring_LDFLAGS = -pthread
 check_PROGRAMS += tests/tools/mkevlog

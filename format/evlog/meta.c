@@ -38,7 +38,7 @@ static int meta_init(struct evlog_meta *m, struct reader *r)
 	uint64_t hz = reader_u64(r), clock = reader_u64(r), mono = reader_u64(r), real = reader_u64(r);
 	const char *machine = reader_str(r);
 
-	if (r->bad || n > EVLOG_MAX_STREAMS || page > EVLOG_PAGE_MAX || !hz ||
+	if (m->have_init || r->bad || !n || n > EVLOG_MAX_STREAMS || page > EVLOG_PAGE_MAX || !hz ||
 	    (kind != EVLOG_CLOCK_MONOTONIC && kind != EVLOG_CLOCK_TSC))
 		return -EBADMSG;
 	m->have_init = true;

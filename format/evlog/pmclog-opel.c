@@ -470,8 +470,11 @@ int pmc_opel_read(struct pmc_parser *p, struct pmclog_ev *ev)
 				return 0;
 			}
 			ret = read_event(p, ev);
-			if (ret == -EBADMSG && p->o.lenient)
-				ret = 2; /* the rest of this page is left out */
+			if (ret == -EBADMSG && p->o.lenient) {
+				ret = 2; /* the rest of this page is left out, however many reads it takes to get past it */
+				o->pg.used = 0;
+				o->cur.p = o->cur.data;
+			}
 			if (ret != 2) {
 				if (ret == -EBADMSG)
 					p->error_at = p->offset + (size_t)(o->cur.at - p->scratch);

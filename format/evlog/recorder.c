@@ -205,7 +205,7 @@ int evlog_recorder_save(struct evlog_recorder *r, evlog_page_fn *fn, void *arg)
 	uint64_t end = 0;
 	int ret;
 
-	if (!r->meta.have_init)
+	if (!r->hist_writer)
 		return -ENODATA;
 	/* The history's open pages come out too. */
 	for (uint32_t i = 1; i <= r->meta.n_streams; i++) {
