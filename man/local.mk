@@ -16,6 +16,9 @@ man_scd += man/opabi.1.scd man/oparchive.1.scd man/opexport.1.scd man/opimport.1
 # jvmti
 dist_man_MANS += man/libjvmti_oprofile.7
 man_scd += man/libjvmti_oprofile.7.scd
+# event log
+dist_man_MANS += man/opevlog.1 man/pmclog.3
+man_scd += man/opevlog.1.scd man/pmclog.3.scd
 
 EXTRA_DIST += $(man_scd)
 man/%: man/%.scd

@@ -8,6 +8,18 @@ format_evlog_libevlog_la_SOURCES = format/evlog/event.h format/evlog/evlog.h for
 	format/evlog/ftracepage.h format/evlog/ftracepage.c format/evlog/ctf.h format/evlog/ctf.c \
 	format/evlog/ring.h format/evlog/ring.c format/evlog/ring-file.c
 format_evlog_libevlog_la_LIBADD = lib/libbase.la
+EXTRA_DIST += doc/format-evlog.md
+
+# What others link: the same objects, with the symbols of pmclog.h and ring.h alone.
+lib_LTLIBRARIES += format/evlog/libopevlog.la
+format_evlog_libopevlog_la_SOURCES =
+format_evlog_libopevlog_la_LIBADD = format/evlog/libevlog.la
+format_evlog_libopevlog_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
+	-Wl,--version-script=$(top_srcdir)/format/evlog/libopevlog.map
+EXTRA_format_evlog_libopevlog_la_DEPENDENCIES = format/evlog/libopevlog.map
+opevlogincludedir = $(includedir)/opevlog
+opevloginclude_HEADERS = format/evlog/pmclog.h format/evlog/ring.h
+EXTRA_DIST += format/evlog/libopevlog.map
 
 # --- tests ---
 check_PROGRAMS += tests/unit/test-evlog tests/unit/test-pmclog tests/unit/test-evformats tests/unit/test-ring tests/unit/test-recorder

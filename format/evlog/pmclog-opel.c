@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "lib/strbuf.h"
+
 struct opel_stream {
 	uint64_t next_seq, lost;
 };
@@ -21,7 +23,7 @@ struct opel_parser {
 	uint32_t init_at, init_len;
 	struct opel_stream *s;
 	uint32_t n_streams;
-	char jit_name[2][EVLOG_MAX_STRING];
+	struct strbuf names[2];   /* of JIT code: copied, so that they end in NUL */
 };
 
 struct opel_parser *pmc_opel_new(void)
@@ -34,6 +36,8 @@ void pmc_opel_free(struct opel_parser *o)
 	if (!o)
 		return;
 	evlog_meta_done(&o->meta);
+	strbuf_done(&o->names[0]);
+	strbuf_done(&o->names[1]);
 	free(o->s);
 	free(o);
 }
@@ -78,14 +82,14 @@ static void out_sample(const struct ev *e, struct pmclog_ev *ev)
 }
 
 /* Names in the log may hold any byte; here they become strings. */
-static const char *jit_str(char *room, const char *s, size_t len)
+static const char *jit_str(struct strbuf *room, const char *s, size_t len)
 {
 	if (!s)
 		return NULL;
-	len = MIN(len, (size_t)EVLOG_MAX_STRING - 1);
-	memcpy(room, s, len);
-	room[len] = 0;
-	return room;
+	room->cap = EVLOG_MAX_STRING + 1;
+	strbuf_reset(room);
+	strbuf_add(room, s, len);
+	return strbuf_str(room);
 }
 
 static void out_jit(struct opel_parser *o, const struct ev *e, struct pmclog_ev *ev)
@@ -97,8 +101,8 @@ static void out_jit(struct opel_parser *o, const struct ev *e, struct pmclog_ev 
 		.pl_kind = j->kind, .pl_flags = j->flags, .pl_segment = j->segment, .pl_tier = j->tier,
 		.pl_osr_bci = j->osr_bci, .pl_time_ns = j->time_ns, .pl_addr = j->addr, .pl_size = j->size,
 		.pl_old_addr = j->old_addr, .pl_id = j->id, .pl_image_offset = j->image_offset,
-		.pl_name = jit_str(o->jit_name[0], j->name, j->name_len),
-		.pl_source_file = jit_str(o->jit_name[1], j->source_file, j->source_file_len) };
+		.pl_name = jit_str(&o->names[0], j->name, j->name_len),
+		.pl_source_file = jit_str(&o->names[1], j->source_file, j->source_file_len) };
 }
 
 static void out_task(const struct ev *e, struct pmclog_ev *ev)
@@ -201,6 +205,86 @@ static void out_user(const struct opel_parser *o, struct pmclog_ev *ev)
 	ev->pl_type = PMCLOG_TYPE_USER;
 	ev->pl_u.pl_user = (struct pmclog_ev_user){ o->cur.id, u ? u->name : NULL, u ? u->fields : NULL, o->cur.body,
 						    o->cur.body_len, o->cur.swap };
+}
+
+static void out_event(struct opel_parser *o, const struct ev *e, struct pmclog_ev *ev)
+{
+	if (e->type == EV_SAMPLE)
+		out_sample(e, ev);
+	else if (e->type == EV_JIT)
+		out_jit(o, e, ev);
+	else
+		out_other(e, ev);
+}
+
+/* --- merged by time ------------------------------------------------------------------------------------ */
+struct merged {
+	struct opel_parser *o;
+	struct evlog_merge *m;
+	struct pmclog_ev ev;
+	int (*fn)(void *arg, const struct pmclog_ev *ev);
+	void *arg;
+};
+
+static int merged_give(struct merged *g, uint64_t ns)
+{
+	uint64_t real = evlog_merge_realtime(g->m, ns);
+
+	g->ev.pl_state = PMCLOG_OK;
+	g->ev.pl_abi = PMCLOG_ABI_OPEL;
+	g->ev.pl_offset = -1;
+	g->ev.pl_count++;
+	g->ev.pl_tsc = ns;
+	g->ev.pl_ts.tv_sec = (time_t)(real / NSEC_PER_SEC);
+	g->ev.pl_ts.tv_nsec = (long)(real % NSEC_PER_SEC);
+	return g->fn(g->arg, &g->ev);
+}
+
+static int merged_event(void *arg, const struct ev *e)
+{
+	struct merged *g = arg;
+
+	out_event(g->o, e, &g->ev);
+	return merged_give(g, e->time_ns);
+}
+
+static int merged_user(void *arg, const struct evlog_meta *meta, uint32_t stream, const struct evlog_cursor *c)
+{
+	struct merged *g = arg;
+
+	g->ev.pl_type = PMCLOG_TYPE_USER;
+	g->ev.pl_u.pl_user = (struct pmclog_ev_user){ c->id, meta->user[c->id & 31].name, meta->user[c->id & 31].fields, c->body,
+						      c->body_len, c->swap };
+	return merged_give(g, c->time_ns);
+}
+
+int pmclog_each_merged(int fd, int (*fn)(void *arg, const struct pmclog_ev *ev), void *arg)
+{
+	struct merged *g = fn ? calloc(1, sizeof(*g)) : NULL;
+	int ret = fn ? -ENOMEM : -EINVAL;
+	uint64_t bad = 0, cut;
+
+	if (g)
+		g->o = pmc_opel_new();
+	if (g && g->o) {
+		g->fn = fn;
+		g->arg = arg;
+		ret = evlog_merge_new(&g->m, 0, merged_event, NULL, g);
+	}
+	if (!ret) {
+		evlog_merge_set_user(g->m, merged_user);
+		ret = evlog_replay_fd(fd, g->m, &bad, &cut);
+	}
+	if (!ret)
+		ret = evlog_merge_finish(g->m);
+	if (!ret && bad)
+		ret = 1;
+	if (g) {
+		evlog_merge_free(g->m);
+		pmc_opel_free(g->o);
+	}
+	free(g);
+	return ret;
 }
 
 /* --- blocks -------------------------------------------------------------------------------------------- */
@@ -427,12 +511,8 @@ static int read_event(struct pmc_parser *p, struct pmclog_ev *ev)
 			stamp(o, c->time_ns, &ev->pl_ts);
 			if (ret == -ENOENT)
 				out_user(o, ev);
-			else if (o->ev.type == EV_SAMPLE)
-				out_sample(&o->ev, ev);
-			else if (o->ev.type == EV_JIT)
-				out_jit(o, &o->ev, ev);
 			else
-				out_other(&o->ev, ev);
+				out_event(o, &o->ev, ev);
 			return 0;
 		}
 		if (there >= total)

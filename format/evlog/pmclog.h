@@ -285,6 +285,13 @@ int pmclog_read(void *cookie, struct pmclog_ev *ev);
  */
 int pmclog_feed(void *cookie, const char *data, int len);
 
+/*
+ * All events of an opel log in order of time over all its streams: fn gets each (pl_offset is −1, pl_len 0); what fn
+ * returns, if negative, ends it and is returned. 0; 1: all, but parts of the log could not be read; -errno: of read(2),
+ * or EBADMSG, ENOTSUP, EPROTONOSUPPORT: does not begin as a log that can be read. Reads fd from where it stands.
+ */
+int pmclog_each_merged(int fd, int (*fn)(void *arg, const struct pmclog_ev *ev), void *arg);
+
 /* Frees; does not close the descriptor. NULL is legal. */
 void pmclog_close(void *cookie);
 

@@ -134,6 +134,24 @@ check 'and ends with the log' wait_for 20 grep -q closelog follow.txt
 wait $!
 is 2002 "$(wc -l <follow.txt)" 'having shown all'
 
+# --- the library
+lib=$build/format/evlog/.libs/libopevlog.so.0
+if [ -f "$lib" ] && command -v cc >/dev/null; then
+	is '' "$(objdump -T "$lib" | awk '/ \.text/ && $(NF-1) !~ /OPEVLOG_1.0/ { print $NF }')" 'exports nothing but OPEVLOG_1.0'
+	mkdir opevlog && cp "$src/format/evlog/pmclog.h" "$src/format/evlog/ring.h" opevlog/
+	cat >prog.c <<-'END'
+		#include <opevlog/pmclog.h>
+		#include <opevlog/ring.h>
+		#include <stdio.h>
+		static int each(void *n, const struct pmclog_ev *ev) { ++*(int *)n; return 0; }
+		int main(void) { int n = 0; int r = pmclog_each_merged(0, each, &n); printf("%d %d\n", r, n); return 0; }
+	END
+	cc -std=gnu99 -Wall -Wextra -Wno-unused-parameter -Werror -I. prog.c "$lib" -Wl,-rpath,"$(dirname "$lib")" -o prog
+	is '0 2000' "$(./prog <a.opel)" 'a program that links it reads a log in order of time'
+else
+	skip 'no shared library built here'
+fi
+
 # --- mistakes
 run opevlog --help
 is 0 "$status" '--help'
