@@ -26,3 +26,7 @@ rst_rstfilter_SOURCES = rst/rstfilter.c rst/filter.h rst/filter.c
 rst_rstfilter_LDADD = rst/librsttools.la
 rst_rstsnap_SOURCES = rst/rstsnap.c
 rst_rstsnap_LDADD = rst/librsttools.la
+
+bin_PROGRAMS += rst/optrace
+rst_optrace_SOURCES = rst/optrace.c rst/record.h rst/record.c rst/x86.h rst/x86.c
+rst_optrace_LDADD = rst/librsttools.la jitconv/libsource.la format/jit/libjit.la lib/libbase.la
