@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How fast samples are resolved and counted, on one core: resolve REGIONS PROCESSES SAMPLES DIR. Makes events in memory: every
- * process has its mappings and a JIT source with REGIONS regions spread over its code heap in a shuffled order; samples
- * go to 90 % to JIT code (with a hot tenth that gets half of them, as profiles have), the rest to a library and the kernel.
- * Prints one line: samples a second of process CPU time, bytes a region.
+ * How fast samples are resolved and counted, on one core: resolve REGIONS PROCESSES SAMPLES DIR skewed|flat. Makes events in
+ * memory: every process has its mappings and a JIT source with REGIONS regions in a shuffled order; of the samples 80 % go
+ * to JIT code, 10 % to a library, 10 % to the kernel. skewed: the n-th hottest region gets a share like 1/n, as in
+ * profiles; flat: each the same, which is the worst case for caches. Prints one line.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -90,6 +90,32 @@ static void process(struct resolver *r, uint64_t pid, uint64_t regions)
 	}
 }
 
+/* Log-uniform: the chance of rank n is like 1/n. 2^(u * log2(regions)) by a table of powers. */
+static uint32_t ranks[65536];
+
+static void ranks_fill(uint64_t regions, bool skewed)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ranks); i++) {
+		double n = 1, step = (double)regions;
+
+		if (!skewed) {
+			ranks[i] = UINT32_MAX;
+			continue;
+		}
+		/* regions^(i / 65536), bit by bit with square roots */
+		for (uint32_t bit = 0x8000; bit; bit >>= 1) {
+			double r = step;
+
+			for (int k = 0; k < 60; k++)
+				r = (r + step / r) / 2;
+			step = r;
+			if (i & bit)
+				n *= step;
+		}
+		ranks[i] = (uint32_t)(n - 1);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct session_store_opts so = { .cpu_type = "bench", .no_sync = true };
@@ -102,8 +128,8 @@ int main(int argc, char **argv)
 	struct account *a;
 	uint64_t regions, processes, samples, seed = 1, t0, t1, t2;
 
-	if (argc != 5)
-		return fprintf(stderr, "usage: resolve REGIONS PROCESSES SAMPLES DIR\n"), 2;
+	if (argc != 6)
+		return fprintf(stderr, "usage: resolve REGIONS PROCESSES SAMPLES DIR skewed|flat\n"), 2;
 	regions = number(argv[1]);
 	processes = number(argv[2]);
 	samples = number(argv[3]);
@@ -112,6 +138,7 @@ int main(int argc, char **argv)
 	check(session_store_event(store, 0, &se), "event");
 	check(resolver_new(&r), "resolver");
 	check(account_new(&a, r, store, &ao), "account");
+	ranks_fill(regions, !strcmp(argv[5], "skewed"));
 	t0 = cpu_ns();
 	for (uint64_t p = 1; p <= processes; p++)
 		process(r, p, regions);
@@ -130,16 +157,19 @@ int main(int argc, char **argv)
 			e.u.sample.ip = UINT64_C(0xffffffff81000000) + (x >> 8) % 65536;
 		else if (where == 1)
 			e.u.sample.ip = 0x400000 + (x >> 8) % 0x10000;
-		else
-			e.u.sample.ip = heap_of((uint64_t)e.pid) +
-					(where < 6 ? (x >> 4) % (regions / 10 + 1) : (x >> 4) % regions) * STEP + (x >> 16) % 8 * 64;
+		else {
+			uint32_t rank = ranks[x >> 4 & 65535];
+			uint64_t region = rank == UINT32_MAX ? (x >> 4) % regions : (rank * UINT64_C(2654435761)) % regions;
+
+			e.u.sample.ip = heap_of((uint64_t)e.pid) + region * STEP + (x >> 24) % 8 * 64;
+		}
 		check(resolver_event(r, &e), "sample");
 		check(account_event(a, &e), "sample");
 	}
 	t2 = cpu_ns();
 	resolver_stats(r, &st);
-	printf("%" PRIu64 " regions in %" PRIu64 " processes: %.2f M samples/s resolved and counted, %.1f bytes a region, %.2f M loads/s\n",
-	       st.n_regions, processes, (double)samples * 1e3 / (double)(t2 - t1), (double)st.region_bytes / (double)st.n_regions,
+	printf("%" PRIu64 " regions in %" PRIu64 " processes, %s: %.2f M samples/s resolved and counted, %.1f bytes a region, %.2f M loads/s\n",
+	       st.n_regions, processes, argv[5], (double)samples * 1e3 / (double)(t2 - t1), (double)st.region_bytes / (double)st.n_regions,
 	       (double)(regions * processes) * 1e3 / (double)(t1 - t0));
 	account_free(a);
 	resolver_free(r);

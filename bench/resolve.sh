@@ -6,5 +6,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 b=${abs_top_builddir:?}/bench/resolve
 echo "resolve: one core, samples of user, JIT and kernel code; aim: 3 M samples/s, 64 bytes a region"
-"$b" 200000 1 6000000 "$dir/a"
-"$b" 1000 1000 6000000 "$dir/b"
+for how in skewed flat; do
+	"$b" 200000 1 6000000 "$dir/a" $how
+	"$b" 1000 1000 6000000 "$dir/b" $how
+done

@@ -164,13 +164,9 @@ static int pipeline_open_for(struct run *r)
 	if ((e = log_dir(r)) < 0)
 		return e;
 	sampler_stats(r->sampler, &ss);
-	if (!ss.fallback && !(r->o->n_events && !strncmp(r->o->events[0], "cpu-clock", 9))) {
-		pipeline_cpu(NULL, &cpu, &po.mhz);
+	pipeline_cpu(NULL, &cpu, &po.mhz);
+	if (!ss.fallback && !pipeline_is_timer(r->o->events, r->o->n_events))
 		po.cpu_type = strbuf_str(&cpu);
-	} else {
-		AUTO_STRBUF unused = STRBUF_INIT;
-		pipeline_cpu(NULL, &unused, &po.mhz);
-	}
 	if (r->o->keep_log)
 		po.log_path = strbuf_str(&r->log_path);
 	if (r->o->keep_log || r->o->flight_bytes)

@@ -5,23 +5,29 @@
 #include <errno.h>
 #include <string.h>
 
-#define BLOCK 128
+#define BLOCK 48
 #define MAX_HEAPS 64
 
 #define K_KIND 3u
 #define K_SINCE_UNKNOWN 4u
+#define KIND_SHIFT 29
+#define MAX_SIZE ((1u << KIND_SHIFT) - 1)
 
-struct block { /* struct of arrays: a look-up touches addr and size only */
-	uint64_t addr[BLOCK];
-	uint32_t size[BLOCK];
-	uint64_t load[BLOCK];
-	uint64_t unload[BLOCK];
-	uint64_t off_seg[BLOCK]; /* segment << 40 | image offset */
-	uint32_t id[BLOCK];
-	uint8_t kind[BLOCK];
-	uint16_t n;
-	uint32_t max_size;
+struct rest { /* read for the one or two candidates of a look-up */
+	uint64_t load, unload;
+	uint64_t off_seg;     /* segment << 40 | image offset */
 };
+
+struct block { /* a look-up searches addr, then checks size, then reads one rest */
+	uint32_t n, max_size;
+	uint64_t addr[BLOCK];
+	uint32_t size_kind[BLOCK]; /* kind << KIND_SHIFT | size */
+	struct rest rest[BLOCK];
+	uint32_t id[BLOCK];
+};
+
+static uint32_t size_at(const struct block *b, unsigned int i) { return b->size_kind[i] & MAX_SIZE; }
+static uint32_t kind_at(const struct block *b, unsigned int i) { return b->size_kind[i] >> KIND_SHIFT; }
 
 struct jittl {
 	uint64_t *first;      /* address of each block's first region */
@@ -100,7 +106,7 @@ static uint64_t block_end(const struct block *b)
 	uint64_t end = 0;
 
 	for (unsigned int i = 0; i < b->n; i++)
-		end = MAX(end, b->addr[i] + b->size[i]);
+		end = MAX(end, b->addr[i] + size_at(b, i));
 	return end;
 }
 
@@ -112,7 +118,7 @@ static void table_fix(struct jittl *j, size_t at)
 
 	b->max_size = 0;
 	for (unsigned int i = 0; i < b->n; i++)
-		b->max_size = MAX(b->max_size, b->size[i]);
+		b->max_size = MAX(b->max_size, size_at(b, i));
 	j->first[at] = b->addr[0];
 	j->reach[at] = reach;
 }
@@ -154,36 +160,32 @@ static unsigned int block_upper(const struct block *b, uint64_t addr)
 static void slots_move(struct block *to, unsigned int ti, const struct block *from, unsigned int fi, unsigned int n)
 {
 	memmove(to->addr + ti, from->addr + fi, n * sizeof(*to->addr));
-	memmove(to->size + ti, from->size + fi, n * sizeof(*to->size));
-	memmove(to->load + ti, from->load + fi, n * sizeof(*to->load));
-	memmove(to->unload + ti, from->unload + fi, n * sizeof(*to->unload));
-	memmove(to->off_seg + ti, from->off_seg + fi, n * sizeof(*to->off_seg));
+	memmove(to->size_kind + ti, from->size_kind + fi, n * sizeof(*to->size_kind));
 	memmove(to->id + ti, from->id + fi, n * sizeof(*to->id));
-	memmove(to->kind + ti, from->kind + fi, n * sizeof(*to->kind));
+	memmove(to->rest + ti, from->rest + fi, n * sizeof(*to->rest));
 }
 
 static void slot_set(struct block *b, unsigned int i, const struct jittl_region *r)
 {
 	b->addr[i] = r->addr;
-	b->size[i] = (uint32_t)r->size;
-	b->load[i] = r->load_ns;
-	b->unload[i] = r->unload_ns;
-	b->off_seg[i] = (uint64_t)r->segment << 40 | r->image_offset;
+	b->size_kind[i] = (uint32_t)r->size | ((r->kind & K_KIND) | (r->since_unknown ? K_SINCE_UNKNOWN : 0)) << KIND_SHIFT;
+	b->rest[i].load = r->load_ns;
+	b->rest[i].unload = r->unload_ns;
+	b->rest[i].off_seg = (uint64_t)r->segment << 40 | r->image_offset;
 	b->id[i] = r->id;
-	b->kind[i] = (uint8_t)((r->kind & K_KIND) | (r->since_unknown ? K_SINCE_UNKNOWN : 0));
 }
 
 static void slot_get(const struct block *b, unsigned int i, struct jittl_region *r)
 {
 	r->addr = b->addr[i];
-	r->size = b->size[i];
-	r->load_ns = b->load[i];
-	r->unload_ns = b->unload[i];
-	r->image_offset = b->off_seg[i] & JITTL_MAX_OFFSET;
-	r->segment = (uint32_t)(b->off_seg[i] >> 40);
+	r->size = size_at(b, i);
+	r->load_ns = b->rest[i].load;
+	r->unload_ns = b->rest[i].unload;
+	r->image_offset = b->rest[i].off_seg & JITTL_MAX_OFFSET;
+	r->segment = (uint32_t)(b->rest[i].off_seg >> 40);
 	r->id = b->id[i];
-	r->kind = b->kind[i] & K_KIND;
-	r->since_unknown = b->kind[i] & K_SINCE_UNKNOWN;
+	r->kind = kind_at(b, i) & K_KIND;
+	r->since_unknown = kind_at(b, i) & K_SINCE_UNKNOWN;
 }
 
 /* Where a region goes: behind all with the same address and an earlier or equal time. */
@@ -191,7 +193,7 @@ static unsigned int slot_for(const struct block *b, const struct jittl_region *r
 {
 	unsigned int i = block_upper(b, r->addr);
 
-	while (i > 0 && b->addr[i - 1] == r->addr && b->load[i - 1] > r->load_ns)
+	while (i > 0 && b->addr[i - 1] == r->addr && b->rest[i - 1].load > r->load_ns)
 		i--;
 	return i;
 }
@@ -209,9 +211,9 @@ static int block_split(struct jittl *j, size_t at, unsigned int where)
 		free(right);
 		return r;
 	}
-	right->n = (uint16_t)(b->n - keep);
+	right->n = (uint32_t)(b->n - keep);
 	slots_move(right, 0, b, keep, right->n);
-	b->n = (uint16_t)keep;
+	b->n = (uint32_t)keep;
 	table_fix(j, at);
 	table_fix(j, at + 1);
 	return 0;
@@ -278,7 +280,7 @@ static bool region_at(struct jittl *j, uint64_t addr, uint64_t id, size_t *ret_a
 		struct block *b = j->blocks[at];
 
 		for (unsigned int i = block_upper(b, addr); i > 0 && b->addr[i - 1] == addr; i--) {
-			if (id ? b->id[i - 1] != id : b->unload[i - 1] != UINT64_MAX)
+			if (id ? b->id[i - 1] != id : b->rest[i - 1].unload != UINT64_MAX)
 				continue;
 			*ret_at = at;
 			*ret_i = i - 1;
@@ -295,8 +297,8 @@ static bool clip(struct jittl_region *r, uint64_t addr, uint64_t size)
 {
 	bool good = size > 0;
 
-	if (size > UINT32_MAX) {
-		size = UINT32_MAX;
+	if (size > MAX_SIZE) {
+		size = MAX_SIZE;
 		good = false;
 	}
 	if (addr > UINT64_MAX - size) {
@@ -349,12 +351,12 @@ static int event_unload(struct jittl *j, uint64_t addr, const struct jit_event *
 	}
 	b = j->blocks[at];
 	slot_get(b, i, ret);
-	if (b->unload[i] == UINT64_MAX)
+	if (b->rest[i].unload == UINT64_MAX)
 		j->n_dead++;
-	if (e->time_ns < b->load[i])
+	if (e->time_ns < b->rest[i].load)
 		j->n_bad++;
 	/* The earlier of two ends holds. */
-	b->unload[i] = MIN(b->unload[i], MAX(e->time_ns, b->load[i]));
+	b->rest[i].unload = MIN(b->rest[i].unload, MAX(e->time_ns, b->rest[i].load));
 	return 0;
 }
 
@@ -433,9 +435,9 @@ struct scan {
 /* A stub that is posted as a part of a larger stub or of the interpreter keeps its own name. */
 static bool is_inner(const struct block *b, unsigned int i, const struct block *out, unsigned int o)
 {
-	return (b->kind[i] & K_KIND) != JIT_METHOD && (out->kind[o] & K_KIND) != JIT_METHOD &&
-	       b->size[i] < out->size[o] && b->addr[i] >= out->addr[o] &&
-	       b->addr[i] + b->size[i] <= out->addr[o] + out->size[o];
+	return (kind_at(b, i) & K_KIND) != JIT_METHOD && (kind_at(out, o) & K_KIND) != JIT_METHOD &&
+	       size_at(b, i) < size_at(out, o) && b->addr[i] >= out->addr[o] &&
+	       b->addr[i] + size_at(b, i) <= out->addr[o] + size_at(out, o);
 }
 
 static void scan_block(const struct block *b, uint64_t addr, uint64_t t, struct scan *s)
@@ -446,16 +448,16 @@ static void scan_block(const struct block *b, uint64_t addr, uint64_t t, struct 
 
 		if (into >= b->max_size)
 			return;
-		if (into >= b->size[k])
+		if (into >= size_at(b, k))
 			continue;
-		if (b->load[k] > t) {
-			if (!s->next_b || b->load[k] < s->next_b->load[s->next_i])
+		if (b->rest[k].load > t) {
+			if (!s->next_b || b->rest[k].load < s->next_b->rest[s->next_i].load)
 				s->next_b = b, s->next_i = k;
-		} else if (!s->last_b || b->load[k] > s->last_b->load[s->last_i]) {
-			if (s->last_b && t < s->last_b->unload[s->last_i] && is_inner(s->last_b, s->last_i, b, k))
+		} else if (!s->last_b || b->rest[k].load > s->last_b->rest[s->last_i].load) {
+			if (s->last_b && t < s->last_b->rest[s->last_i].unload && is_inner(s->last_b, s->last_i, b, k))
 				s->inner_b = s->last_b, s->inner_i = s->last_i;
 			s->last_b = b, s->last_i = k;
-		} else if (t < b->unload[k] && is_inner(b, k, s->last_b, s->last_i)) {
+		} else if (t < b->rest[k].unload && is_inner(b, k, s->last_b, s->last_i)) {
 			s->inner_b = b, s->inner_i = k;
 		}
 	}
@@ -469,6 +471,9 @@ void jittl_find(const struct jittl *j, uint64_t addr, uint64_t t, struct jittl_f
 	ret->has_live = ret->has_next = ret->overwritten = false;
 	if (at == j->n_blocks)
 		return;
+	/* All lines that the search may touch at once: one wait for memory in place of one a step. */
+	for (const char *line = (const char *)j->blocks[at], *end = (const char *)j->blocks[at]->rest; line < end; line += 64)
+		__builtin_prefetch(line);
 	for (;; at--) {
 		scan_block(j->blocks[at], addr, t, &s);
 		if (at == 0 || j->reach[at - 1] <= addr)
@@ -477,7 +482,7 @@ void jittl_find(const struct jittl *j, uint64_t addr, uint64_t t, struct jittl_f
 	if (s.inner_b && s.last_b && is_inner(s.inner_b, s.inner_i, s.last_b, s.last_i))
 		s.last_b = s.inner_b, s.last_i = s.inner_i;
 	/* An older one that was never unloaded does not come back when its successor goes: it was overwritten. */
-	if (s.last_b && t < s.last_b->unload[s.last_i]) {
+	if (s.last_b && t < s.last_b->rest[s.last_i].unload) {
 		ret->has_live = true;
 		slot_get(s.last_b, s.last_i, &ret->live);
 	}
@@ -520,15 +525,15 @@ static bool slot_next(const struct jittl *j, size_t *at, unsigned int *i)
 static uint64_t slot_end(const struct jittl *j, size_t at, unsigned int i)
 {
 	const struct block *b = j->blocks[at];
-	uint64_t end = b->unload[i];
+	uint64_t end = b->rest[i].unload;
 	size_t at2 = at;
 	unsigned int i2 = i;
 
 	while (slot_next(j, &at2, &i2) && j->blocks[at2]->addr[i2] == b->addr[i]) {
 		const struct block *n = j->blocks[at2];
 
-		if (n->size[i2] >= b->size[i] && !is_inner(b, i, n, i2))
-			return MIN(end, n->load[i2]);
+		if (size_at(n, i2) >= size_at(b, i) && !is_inner(b, i, n, i2))
+			return MIN(end, n->rest[i2].load);
 	}
 	return end;
 }
@@ -540,7 +545,7 @@ static uint64_t slot_end(const struct jittl *j, size_t at, unsigned int i)
 static bool hides_older(const struct jittl *j, size_t at, unsigned int i)
 {
 	const struct block *b = j->blocks[at];
-	uint64_t start = b->addr[i], end = start + b->size[i], load = b->load[i];
+	uint64_t start = b->addr[i], end = start + size_at(b, i), load = b->rest[i].load;
 	size_t at2 = at;
 	unsigned int i2 = i;
 
@@ -550,7 +555,7 @@ static bool hides_older(const struct jittl *j, size_t at, unsigned int i)
 		for (unsigned int n = k == at ? i : o->n; n > 0; n--) {
 			if (start - o->addr[n - 1] >= o->max_size)
 				break;
-			if (start - o->addr[n - 1] < o->size[n - 1] && o->load[n - 1] <= load && o->unload[n - 1] > load)
+			if (start - o->addr[n - 1] < size_at(o, n - 1) && o->rest[n - 1].load <= load && o->rest[n - 1].unload > load)
 				return true;
 		}
 		if (k == 0 || j->reach[k - 1] <= start)
@@ -559,7 +564,7 @@ static bool hides_older(const struct jittl *j, size_t at, unsigned int i)
 	while (slot_next(j, &at2, &i2) && j->blocks[at2]->addr[i2] < end) {
 		const struct block *o = j->blocks[at2];
 
-		if (o->load[i2] < load && o->unload[i2] > load)
+		if (o->rest[i2].load < load && o->rest[i2].unload > load)
 			return true;
 	}
 	return false;
@@ -577,7 +582,7 @@ static void block_compact(struct block *b, const uint8_t *drop)
 			slots_move(b, n, b, i, 1);
 		n++;
 	}
-	b->n = (uint16_t)n;
+	b->n = (uint32_t)n;
 }
 
 void jittl_prune(struct jittl *j, uint64_t now_ns, const uint64_t *pins, size_t n_pins)
@@ -598,8 +603,8 @@ void jittl_prune(struct jittl *j, uint64_t now_ns, const uint64_t *pins, size_t 
 
 			if (end == UINT64_MAX)
 				continue;
-			if (end > now_ns || pinned(b->load[i], end, pins, n_pins) ||
-			    (b->unload[i] == end && hides_older(j, at, i)))
+			if (end > now_ns || pinned(b->rest[i].load, end, pins, n_pins) ||
+			    (b->rest[i].unload == end && hides_older(j, at, i)))
 				j->n_dead++;
 			else
 				drop[at][i / 8] |= (uint8_t)(1u << i % 8);
@@ -615,7 +620,7 @@ void jittl_prune(struct jittl *j, uint64_t now_ns, const uint64_t *pins, size_t 
 		/* Small neighbours are joined, so that memory follows what lives. */
 		if (prev && prev->n + b->n <= BLOCK * 3 / 4) {
 			slots_move(prev, prev->n, b, 0, b->n);
-			prev->n = (uint16_t)(prev->n + b->n);
+			prev->n = (uint32_t)(prev->n + b->n);
 			free(b);
 		} else if (b->n == 0) {
 			free(b);

@@ -3,7 +3,7 @@
 #define OPJIT_DAEMON_JITTL_H
 /*
  * The timeline of one JIT source: which region stood at an address at a time. Regions are kept in blocks of
- * parallel arrays in order of (address, time of load), 41 bytes a region; a table of the blocks' first addresses
+ * arrays in order of (address, time of load), 40 bytes a region; a table of the blocks' first addresses
  * is searched first. Regions whose end lies behind every question still to come are dropped by jittl_prune.
  *
  * What comes in may be forged: sizes are clipped, ends before starts, backward clocks and overlaps are legal input

@@ -92,7 +92,7 @@ static int pipeline_begin(struct opd *d)
 
 	sampler_stats(d->sampler, &ss);
 	pipeline_cpu(NULL, &cpu, &po.mhz);
-	po.cpu_type = ss.fallback ? NULL : strbuf_str(&cpu);
+	po.cpu_type = ss.fallback || pipeline_is_timer(d->events, d->n_events) ? NULL : strbuf_str(&cpu);
 	return pipeline_new(&d->pipeline, &po);
 }
 

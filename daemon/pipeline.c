@@ -229,6 +229,11 @@ void pipeline_cpu(const char *proc_root, struct strbuf *name, double *mhz)
 		*mhz = (double)(int)(strtod(s + 1, NULL) * 10) / 10;
 }
 
+bool pipeline_is_timer(const char *const *events, size_t n)
+{
+	return n && (!strncmp(events[0], "cpu-clock", 9) || !strncmp(events[0], "task-clock", 10));
+}
+
 static int store_new(struct pipeline *p, const char *dir)
 {
 	struct session_store_opts so = {

@@ -54,6 +54,8 @@ struct account *pipeline_account(struct pipeline *p);
 struct resolver *pipeline_resolver(struct pipeline *p);
 const struct session_totals *pipeline_totals(struct pipeline *p);
 void pipeline_stats(const struct pipeline *p, struct pipeline_stats *ret);
+/* Whether what is counted first is a clock: then no model of CPU is named. */
+bool pipeline_is_timer(const char *const *events, size_t n);
 /* Model name and MHz of this machine's CPU, from proc_root/cpuinfo. */
 void pipeline_cpu(const char *proc_root, struct strbuf *name, double *mhz);
 
