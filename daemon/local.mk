@@ -19,6 +19,14 @@ daemon_opd_LDADD = $(live_libs)
 check_PROGRAMS += tests/unit/test-resolver
 UNIT_TESTS += tests/unit/test-resolver
 tests_unit_test_resolver_LDADD = daemon/libresolver.la lib/libbase.la
+check_PROGRAMS += tests/unit/test-ctl tests/unit/test-pipeline
+UNIT_TESTS += tests/unit/test-ctl tests/unit/test-pipeline
+tests_unit_test_ctl_LDADD = daemon/libctl.la jitconv/libsource.la format/jit/libjit.la lib/libbase.la
+tests_unit_test_pipeline_LDADD = daemon/libpipeline.la lib/libbase.la
+CLI_TESTS += tests/cli/operf.sh tests/cli/opd.sh tests/cli/jvm.sh tests/cli/jvm-named.sh
+LONG_TESTS += tests/cli/jvm-named-long.sh
+EXTRA_DIST += tests/cli/operf.sh tests/cli/opd.sh tests/cli/jvm.sh tests/cli/jvm-named.sh tests/cli/jvm-named-long.sh \
+	tests/java/Hot.java doc/attribution.md
 BENCHES += bench/resolve.sh
 EXTRA_DIST += bench/resolve.sh
 check_PROGRAMS += bench/resolve

@@ -19,6 +19,9 @@ man_scd += man/libjvmti_oprofile.7.scd
 # event log
 dist_man_MANS += man/opevlog.1 man/pmclog.3
 man_scd += man/opevlog.1.scd man/pmclog.3.scd
+# daemon/ and control/
+dist_man_MANS += man/operf.1 man/opd.8 man/opcontrol.8
+man_scd += man/operf.1.scd man/opd.8.scd man/opcontrol.8.scd
 
 EXTRA_DIST += $(man_scd)
 man/%: man/%.scd
