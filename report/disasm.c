@@ -22,6 +22,7 @@ extern char **environ;
 struct work {
 	struct sym_image *img;
 	struct strbuf text;
+	uint64_t start, end, shift; /* the code is disassembled at its vma + shift */
 };
 
 static int PRINTF_LIKE(2, 3) out(void *stream, const char *fmt, ...)
@@ -47,19 +48,29 @@ static int PRINTF_LIKE(3, 4) out_styled(void *stream, enum disassembler_style st
 	return 0;
 }
 
+static void out_name(struct work *w, const char *name, uint64_t offset)
+{
+	strbuf_addstr(&w->text, " <");
+	names_pretty(&w->text, name, NAMES_SMART, sym_is_jit(w->img));
+	if (offset)
+		strbuf_addf(&w->text, "+0x%" PRIx64, offset);
+	strbuf_addch(&w->text, '>');
+}
+
+/* A target outside of a JIT region is an address of the process: what stands there in the image is a stranger. */
 static void out_address(bfd_vma vma, struct disassemble_info *info)
 {
 	struct work *w = info->stream;
-	const struct sym *s = sym_at_vma(w->img, vma);
+	uint64_t at = vma - w->shift, offset = 0;
+	bool own = at >= w->start && at < w->end;
+	const struct sym *s = own || !sym_is_jit(w->img) ? sym_at_vma(w->img, at) : NULL;
+	const char *name = s || own || !sym_is_jit(w->img) ? NULL : sym_jit_name(w->img, w->start, vma, &offset);
 
-	strbuf_addf(&w->text, "%" PRIx64, (uint64_t)vma);
-	if (!s)
-		return;
-	strbuf_addstr(&w->text, " <");
-	names_pretty(&w->text, s->name, NAMES_SMART, sym_is_jit(w->img));
-	if (vma != s->start)
-		strbuf_addf(&w->text, "+0x%" PRIx64, (uint64_t)vma - s->start);
-	strbuf_addch(&w->text, '>');
+	strbuf_addf(&w->text, "%" PRIx64, own ? at : (uint64_t)vma);
+	if (s)
+		out_name(w, s->name, at - s->start);
+	else if (name && w->shift)
+		out_name(w, name, offset);
 }
 
 static bool machine(struct sym_image *img, struct disassemble_info *info)
@@ -91,11 +102,12 @@ static bool machine(struct sym_image *img, struct disassemble_info *info)
 
 int disasm_range(struct sym_image *img, uint64_t start, uint64_t end, disasm_fn *fn, void *arg)
 {
-	struct work w = { .img = img, .text = STRBUF_INIT };
+	struct work w = { .img = img, .text = STRBUF_INIT, .start = start, .end = end };
 	struct disassemble_info info = { 0 };
 	disassembler_ftype dis;
 	AUTO_FREE uint8_t *code = NULL;
 	uint64_t len = MIN(end - start, CODE_MAX);
+	uint64_t addr;
 	int64_t got;
 	int r = 0;
 
@@ -108,8 +120,10 @@ int disasm_range(struct sym_image *img, uint64_t start, uint64_t end, disasm_fn 
 	got = sym_code(img, start, code, len);
 	if (got <= 0)
 		return -ENOENT;
+	if (sym_is_jit(img) && sym_jit_address(img, start, &addr))
+		w.shift = addr - start;
 	info.buffer = code;
-	info.buffer_vma = start;
+	info.buffer_vma = start + w.shift;
 	info.buffer_length = (size_t)got;
 	info.endian = info.endian_code = BFD_ENDIAN_LITTLE;
 	info.print_address_func = out_address;
@@ -121,7 +135,7 @@ int disasm_range(struct sym_image *img, uint64_t start, uint64_t end, disasm_fn 
 		int n;
 
 		strbuf_reset(&w.text);
-		n = dis(start + at, &info);
+		n = dis(start + w.shift + at, &info);
 		r = fn(arg, start + at, n > 0 ? strbuf_str(&w.text) : "(bad)");
 		at += n > 0 ? (uint64_t)n : 1;
 	}

@@ -31,7 +31,7 @@ struct jit_table {
 };
 
 struct jit_region {
-	uint64_t start, end, id;
+	uint64_t start, end, id, addr; /* addr: in the process, when it was loaded */
 	const char *name, *source; /* own copies, NULL = none */
 	struct jit_table lines, inlines;
 	int32_t osr_bci;
@@ -43,6 +43,7 @@ struct jit_region {
 struct jit_lines {
 	struct jit_file files[2]; /* the image, and the next one, whose journal may amend it */
 	struct jit_region *v;     /* ascending */
+	uint32_t *by_addr;        /* the same by address; made when asked for */
 	size_t n, room;
 	struct u64map by_id;      /* id -> index + 1, while reading */
 	struct strpool words;
@@ -121,7 +122,7 @@ static int add_region(struct jit_lines *j, const struct jit_event *e)
 		j->room = room;
 	}
 	g = &j->v[j->n];
-	*g = (struct jit_region){ .start = e->image_offset, .end = end, .id = e->id, .tier = e->tier, .kind = e->kind,
+	*g = (struct jit_region){ .start = e->image_offset, .end = end, .id = e->id, .addr = e->addr, .tier = e->tier, .kind = e->kind,
 				  .flags = e->flags, .osr_bci = e->flags & JIT_OSR ? e->osr_bci : -1 };
 	g->name = word(j, e->name, e->name_len);
 	g->source = word(j, e->source_file, e->source_file_len);
@@ -214,6 +215,7 @@ void jit_lines_free(struct jit_lines *j)
 		if (j->files[i].data)
 			munmap(j->files[i].data, j->files[i].len);
 	free(j->v);
+	free(j->by_addr);
 	u64map_done(&j->by_id);
 	strpool_done(&j->words);
 	jit_inlines_done(&j->inlines);
@@ -245,6 +247,60 @@ bool jit_lines_facts(const struct jit_lines *j, uint64_t key, struct sym *ret)
 	ret->kind = g->kind;
 	ret->osr_bci = g->osr_bci;
 	return true;
+}
+
+bool jit_lines_address(const struct jit_lines *j, uint64_t key, uint64_t *addr)
+{
+	const struct jit_region *g = find(j, key);
+
+	if (g)
+		*addr = g->addr + (key - g->start);
+	return g != NULL;
+}
+
+static int by_address(const void *a, const void *b, void *arg)
+{
+	const struct jit_lines *j = arg;
+	const struct jit_region *x = &j->v[*(const uint32_t *)a], *y = &j->v[*(const uint32_t *)b];
+
+	return x->addr != y->addr ? (x->addr < y->addr ? -1 : 1) : x->id < y->id ? -1 : x->id > y->id;
+}
+
+const char *jit_lines_at(struct jit_lines *j, uint64_t key, uint64_t addr, uint64_t *offset)
+{
+	const struct jit_region *from = find(j, key), *best = NULL;
+	size_t lo = 0, hi = j->n;
+
+	if (!j->by_addr) {
+		j->by_addr = malloc((j->n + 1) * sizeof(*j->by_addr));
+		if (!j->by_addr)
+			return NULL;
+		for (size_t i = 0; i < j->n; i++)
+			j->by_addr[i] = (uint32_t)i;
+		qsort_r(j->by_addr, j->n, sizeof(*j->by_addr), by_address, j);
+	}
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (j->v[j->by_addr[mid]].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	/* where an address was used again: what was there when the code at key was posted, else the next that came */
+	for (size_t tries = 0; lo-- > 0 && tries < 64; tries++) {
+		const struct jit_region *g = &j->v[j->by_addr[lo]];
+
+		if (addr - g->addr >= g->end - g->start)
+			continue;
+		if (!best || !from || (g->id <= from->id ? best->id > from->id || g->id > best->id :
+							   best->id > from->id && g->id < best->id))
+			best = g;
+	}
+	if (!best)
+		return NULL;
+	*offset = addr - best->addr;
+	return best->name;
 }
 
 static const struct jit_inlines *inlines_of(struct jit_lines *j, const struct jit_region *g)

@@ -427,3 +427,17 @@ int sym_inlines(struct sym_image *img, uint64_t key, struct sym_frame frames[SYM
 		frames[n - 1].name = s->name;
 	return n > 0 ? n : -ENOENT;
 }
+
+bool sym_jit_address(struct sym_image *img, uint64_t key, uint64_t *addr)
+{
+	image_open(img);
+	journal_open(img);
+	return img->jit && jit_lines_address(img->jit, key, addr);
+}
+
+const char *sym_jit_name(struct sym_image *img, uint64_t key, uint64_t addr, uint64_t *offset)
+{
+	image_open(img);
+	journal_open(img);
+	return img->jit ? jit_lines_at(img->jit, key, addr, offset) : NULL;
+}

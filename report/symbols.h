@@ -62,6 +62,13 @@ size_t sym_image_number(const struct sym_image *img);
 const struct sym *sym_all(struct sym_image *img, size_t *n);
 /* Up to len code bytes at vma, copied to buf: the number copied, or -errno. */
 int64_t sym_code(struct sym_image *img, uint64_t vma, void *buf, size_t len);
+/*
+ * JIT code stands in its image in another order than in the process. The address that key had there (false: unknown), and
+ * the name of what was at an address of the process when the code at key came to life, with the offset into it (NULL:
+ * unknown).
+ */
+bool sym_jit_address(struct sym_image *img, uint64_t key, uint64_t *addr);
+const char *sym_jit_name(struct sym_image *img, uint64_t key, uint64_t addr, uint64_t *offset);
 /* File offset of vma; false if no segment has it. */
 bool sym_offset(struct sym_image *img, uint64_t vma, uint64_t *offset);
 /* ELF machine and class of the image (EM_NONE if it cannot be read). */

@@ -78,6 +78,10 @@ int jit_lines_new(struct jit_lines **ret, const char *path);
 void jit_lines_free(struct jit_lines *j);
 /* Tier, kind and OSR entry of the region at key. */
 bool jit_lines_facts(const struct jit_lines *j, uint64_t key, struct sym *ret);
+/* Where key was in the process; and the name of the region at an address of the process when
+ * the code at key was posted, with the offset into it. */
+bool jit_lines_address(const struct jit_lines *j, uint64_t key, uint64_t *addr);
+const char *jit_lines_at(struct jit_lines *j, uint64_t key, uint64_t addr, uint64_t *offset);
 int jit_lines_find(struct jit_lines *j, uint64_t key, struct sym_line *ret);
 int jit_lines_inlines(struct jit_lines *j, uint64_t key, struct sym_frame frames[SYM_FRAMES_MAX]);
 

@@ -221,6 +221,7 @@ static void test_lines(struct sym_image *img, uint64_t first, uint64_t second)
 {
 	struct sym_frame fr[SYM_FRAMES_MAX];
 	struct sym_line at = { NULL, 0 };
+	uint64_t addr = 0, offset = 0;
 
 	is_int(0, sym_line(img, first, &at), "line of the start");
 	is_int(30, at.line, "is the first one of the table");
@@ -240,6 +241,10 @@ static void test_lines(struct sym_image *img, uint64_t first, uint64_t second)
 	is_int(0, sym_line(img, second + 64, &at), "lines that were told later");
 	is_int(33, at.line, "are found");
 	is_int(-ENOENT, sym_line(img, 1, &at), "no line outside of any region");
+	ok(sym_jit_address(img, second + 5, &addr) && addr == 0x7f0000003005, "address in the process");
+	is_str("Stub", sym_jit_name(img, second, 0x7f000000200f, &offset), "and what was at one");
+	is_int(15, (long long)offset, "with its offset");
+	ok(!sym_jit_name(img, second, 0x7f0000002010, &offset), "nothing behind it");
 }
 
 static void test_query(uint64_t first, uint64_t second, uint64_t stub)
