@@ -151,30 +151,43 @@ static bool listed(const struct spec_list *l, const char *name)
 	return false;
 }
 
-int query_sources_open(struct query *q, struct strbuf *why)
+/* The archive that is asked for, unpacked if need be, and the session directory that words of session: are looked for in. */
+static int find_base(struct query *q, const char **archive, char **base, struct strbuf *why)
 {
 	const struct spec_list *archives = &q->spec.of[SPEC_ARCHIVE], *names = &q->spec.of[SPEC_SESSION];
-	const char *archive = archives->n ? archives->v[0] : NULL;
-	AUTO_FREE char *base = NULL;
-	struct session *s = NULL;
-	int r;
+	int r = 0;
 
 	if (archives->n > 1) {
 		strbuf_addstr(why, "one archive: at a time; compare two with { archive:A } { archive:B }");
 		return -EINVAL;
 	}
-	if (archive && is_tar(archive)) {
-		r = unpack(archive, &archive, why);
+	if (archives->n) {
+		*archive = archives->v[0];
+		if (is_tar(*archive))
+			r = unpack(*archive, archive, why);
 		if (r < 0)
 			return r;
+		*base = archived_dir(*archive, q->opts.session_dir);
+		return *base ? 0 : -ENOMEM;
 	}
-	if (archive) {
-		base = archived_dir(archive, q->opts.session_dir);
-		if (!base)
-			return -ENOMEM;
-	} else if (names->n && !q->opts.session_dir) {
-		base = strdup(has_samples(DEFAULT_HERE) || !has_samples(DEFAULT_SYSTEM) ? DEFAULT_HERE : DEFAULT_SYSTEM);
+	if (names->n && !q->opts.session_dir) {
+		*base = strdup(has_samples(DEFAULT_HERE) || !has_samples(DEFAULT_SYSTEM) ? DEFAULT_HERE : DEFAULT_SYSTEM);
+		return *base ? 0 : -ENOMEM;
 	}
+	return 0;
+}
+
+int query_sources_open(struct query *q, struct strbuf *why)
+{
+	const struct spec_list *names = &q->spec.of[SPEC_SESSION];
+	const char *archive = NULL;
+	AUTO_FREE char *base = NULL;
+	struct session *s = NULL;
+	int r;
+
+	r = find_base(q, &archive, &base, why);
+	if (r < 0)
+		return r;
 	if (!names->n) {
 		char *dir = NULL;
 

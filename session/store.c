@@ -38,7 +38,7 @@ static inline size_t place(unsigned int shift, uint32_t file, uint64_t key)
 	return ((key + file * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93)) >> shift;
 }
 
-static struct store_cell *find(struct session_store *s, uint32_t file, uint64_t key)
+static inline struct store_cell *find(struct session_store *s, uint32_t file, uint64_t key)
 {
 	size_t i = place(s->shift, file, key);
 
