@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/found.h"
 #include "jitconv/source.h"
 #include "lib/io.h"
 #include "lib/msg.h"
@@ -37,6 +38,7 @@ struct live {
 	struct live_source *sources;
 	size_t n_sources, room;
 	uint32_t next_number;
+	struct found *found;        /* jitdumps and perf maps */
 	struct retry *retries;
 	size_t n_retries, retries_room;
 	uint64_t cpu_sync_ns;       /* of this drain */
@@ -48,6 +50,9 @@ struct live {
 	struct live_stats st;
 };
 
+static int on_found(void *arg, struct jit_source *js, int32_t pid, uint64_t time_ns, const char *path);
+static void on_refused(void *arg, int32_t pid, const char *why);
+
 int live_new(struct live **ret, const struct live_opts *o)
 {
 	struct live *l = calloc(1, sizeof(*l));
@@ -57,7 +62,7 @@ int live_new(struct live **ret, const struct live_opts *o)
 	l->o = *o;
 	l->session_dir = strdup(o->session_dir);
 	l->registry = o->registry ? strdup(o->registry) : NULL;
-	if (!l->session_dir || (o->registry && !l->registry)) {
+	if (!l->session_dir || (o->registry && !l->registry) || found_new(&l->found, o->proc_root, on_found, on_refused, l) < 0) {
 		live_free(l);
 		return -ENOMEM;
 	}
@@ -71,6 +76,7 @@ void live_free(struct live *l)
 		return;
 	for (size_t i = 0; i < l->n_sources; i++)
 		jit_source_free(l->sources[i].s);
+	found_free(l->found);
 	for (size_t i = 0; i < l->n_retries; i++)
 		free(l->retries[i].path);
 	free(l->retries);
@@ -189,7 +195,7 @@ static int source_add(struct live *l, struct jit_source *js, int32_t pid, uint64
 	snprintf(s->instance, sizeof(s->instance), "%s", info.instance);
 	l->st.n_sources++;
 	registry_add(l, &info, path);
-	if (l->o.agents)
+	if (l->o.agents && jit_source_identity(js))
 		agents_on_ring(l->o.agents, pid);
 	msg_debug("process %d: JIT source %u, %s (%s)", pid, s->number, info.instance, info.name);
 	e.u.jitsrc.source = s->number;
@@ -197,6 +203,19 @@ static int source_add(struct live *l, struct jit_source *js, int32_t pid, uint64
 	e.u.jitsrc.lag_ns = info.lag_ns;
 	e.u.jitsrc.instance = s->instance;
 	return event_out(l, &e);
+}
+
+static int on_found(void *arg, struct jit_source *js, int32_t pid, uint64_t time_ns, const char *path)
+{
+	return source_add(arg, js, pid, time_ns, path);
+}
+
+static void on_refused(void *arg, int32_t pid, const char *why)
+{
+	struct live *l = arg;
+
+	l->st.n_refused++;
+	msg_warn("process %d: %s", pid, why);
 }
 
 static int retry_later(struct live *l, const struct retry *what)
@@ -302,7 +321,7 @@ static int live_event(void *arg, const struct ev *e)
 	} else {
 		r = pipeline_event(l->o.pipeline, e);
 	}
-	if (r < 0 || e->pid <= 0)
+	if (r < 0 || e->pid <= 0 || (r = found_event(l->found, e)) < 0)
 		return r;
 	switch (e->type) {
 	case EV_MMAP:
@@ -364,7 +383,7 @@ int live_round(struct live *l)
 
 	l->cpu_sync_ns = 0;
 	if ((r = sampler_drain(l->o.sampler, live_event, l)) < 0 || (l->n_retries && (r = retry_all(l)) < 0) ||
-	    (r = poll_all(l)) < 0)
+	    (r = found_tick(l->found, util_now_ns())) < 0 || (r = poll_all(l)) < 0)
 		return r;
 	if (l->o.agents)
 		agents_tick(l->o.agents, agent_said, l);

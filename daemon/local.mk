@@ -4,12 +4,12 @@ daemon_libresolver_la_SOURCES = daemon/resolver.h daemon/resolver.c daemon/procs
 	daemon/jittl.h daemon/jittl.c daemon/maps.h daemon/maps.c
 daemon_libpipeline_la_SOURCES = daemon/account.h daemon/account.c daemon/pipeline.h daemon/pipeline.c
 daemon_libpipeline_la_LIBADD = daemon/libresolver.la format/evlog/libevlog.la session/libsession.la
-daemon_liblive_la_SOURCES = daemon/live.h daemon/live.c
+daemon_liblive_la_SOURCES = daemon/live.h daemon/live.c daemon/found.h daemon/found.c
 noinst_LTLIBRARIES += daemon/libctl.la
 daemon_libctl_la_SOURCES = daemon/ctl.h daemon/ctl.c daemon/cleanup.h daemon/cleanup.c
 
 # Programs that run the pipeline live link all of these, in this order.
-live_libs = daemon/liblive.la daemon/libctl.la jitconv/libsource.la format/jit/libjit.la control/libagents.la \
+live_libs = daemon/liblive.la daemon/libctl.la jitconv/libseal.la jitconv/libsource.la format/jit/libjit.la control/libagents.la \
 	daemon/libpipeline.la sampler/libsampler.la lib/libbase.la
 sbin_PROGRAMS += daemon/opd
 daemon_opd_SOURCES = daemon/opd.c

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "jitconv/seal.h"
+#include "jitconv/source.h"
 #include "lib/io.h"
 #include "lib/strbuf.h"
 
@@ -33,6 +34,8 @@ struct jit_foreign {
 	uint64_t n_events;
 	uint64_t id_base;       /* a file that was written anew begins its numbers behind these */
 	uint64_t realtime_offset_ns;
+	int32_t pid;
+	uint32_t uid;
 	bool moved_on;          /* written anew: what was read first is no longer in the file */
 };
 
@@ -104,18 +107,11 @@ static int refuse(int err, const char **why, const char *fmt, ...)
 	return err;
 }
 
-static int open_checked(int32_t pid, uint32_t uid, const char *path, const char **why)
+static int open_checked(int rootfd, int32_t pid, uint32_t uid, const char *path, const char **why)
 {
-	AUTO_STRBUF full = STRBUF_INIT_CAP(8192);
 	struct stat st;
-	AUTO_CLOSE int fd = -1;
+	AUTO_CLOSE int fd = rootfd >= 0 ? io_open_regular_in_root(rootfd, path, O_RDONLY) : io_open_regular(AT_FDCWD, path, O_RDONLY);
 
-	if (pid)
-		strbuf_addf(&full, "/proc/%d/root", pid);
-	strbuf_addstr(&full, path);
-	if (full.error)
-		return refuse(-ENAMETOOLONG, why, "%.100s…: name too long", path);
-	fd = io_open_regular(AT_FDCWD, full.buf, O_RDONLY);
 	if (fd == -ENXIO)
 		return refuse(-ENXIO, why, "%s: ignored: not a regular file", path);
 	if (fd == -ELOOP)
@@ -138,11 +134,12 @@ static int parser_begin(struct jit_foreign *f)
 	return jit_parser_new(&f->parser, f->format, &o);
 }
 
-int jit_foreign_open(struct jit_foreign **ret, enum jit_format format, int32_t pid, uint32_t uid, const char *path, const char **why)
+int jit_foreign_open(struct jit_foreign **ret, enum jit_format format, int rootfd, int32_t pid, uint32_t uid, const char *path,
+		     const char **why)
 {
 	struct jit_foreign *f;
 	struct timespec real;
-	int fd = open_checked(pid, uid, path, why), r;
+	int fd = open_checked(rootfd, pid, uid, path, why), r;
 
 	if (fd < 0)
 		return fd;
@@ -152,7 +149,7 @@ int jit_foreign_open(struct jit_foreign **ret, enum jit_format format, int32_t p
 		return -ENOMEM;
 	}
 	clock_gettime(CLOCK_REALTIME, &real);
-	*f = (struct jit_foreign){ .format = format, .fd = fd,
+	*f = (struct jit_foreign){ .format = format, .fd = fd, .pid = pid, .uid = uid,
 				   .place = { JIT_FOREIGN_TEXT, JIT_FOREIGN_NOBITS } };
 	f->realtime_offset_ns = (uint64_t)real.tv_sec * NSEC_PER_SEC + (uint64_t)real.tv_nsec - util_now_ns();
 	r = parser_begin(f);
@@ -395,4 +392,61 @@ int jit_foreign_save(struct jit_foreign *f, int dirfd, const char *path)
 	strbuf_done(&s.nobits);
 	strbuf_done(&s.names);
 	return r;
+}
+
+/* --- as a jit_source ------------------------------------------------------------------------------------ */
+
+static void src_free(void *impl) { jit_foreign_free(impl); }
+static bool src_pending(void *impl) { return jit_foreign_pending(impl); }
+static int src_poll(void *impl, jit_event_fn *fn, void *arg) { return jit_foreign_poll(impl, 0, fn, arg); }
+
+static void src_info(void *impl, struct jit_source_info *ret)
+{
+	static const struct {
+		enum jit_source_kind kind;
+		const char *name;
+		uint64_t lag_ns;
+	} kinds[] = {
+		[JIT_FORMAT_JITDUMP] = { JIT_SOURCE_JITDUMP, "jitdump", 20 * NSEC_PER_MSEC },
+		[JIT_FORMAT_PERFMAP] = { JIT_SOURCE_PERFMAP, "perf map", 20 * NSEC_PER_MSEC },
+		[JIT_FORMAT_OPDUMP] = { JIT_SOURCE_OPDUMP, "OProfile dump", NSEC_PER_SEC },
+	};
+	struct jit_foreign *f = impl;
+	struct jit_parser_stats st;
+	struct stat file = { 0 };
+	uint64_t id[3];
+
+	jit_parser_stats(f->parser, &st);
+	(void)fstat(f->fd, &file);
+	id[0] = file.st_dev;
+	id[1] = file.st_ino;
+	id[2] = (uint64_t)f->format;
+	*ret = (struct jit_source_info){ .kind = kinds[f->format].kind, .lag_ns = kinds[f->format].lag_ns, .pid = f->pid, .nspid = f->pid,
+					 .uid = f->uid, .heap_bytes = (uint64_t)file.st_blocks * 512, .n_events = f->n_events,
+					 .n_bad = st.bad };
+	snprintf(ret->name, sizeof(ret->name), "%s", kinds[f->format].name);
+	snprintf(ret->instance, sizeof(ret->instance), "%d-%016llx", f->pid, (unsigned long long)util_hash_bytes(id, sizeof(id)));
+}
+
+static int src_save(void *impl, uint32_t segment, int dirfd, const char *path)
+{
+	return segment ? -ENOENT : jit_foreign_save(impl, dirfd, path);
+}
+
+static const char *src_why(void *impl)
+{
+	struct jit_foreign *f = impl;
+	struct jit_parser_stats st;
+
+	jit_parser_stats(f->parser, &st);
+	snprintf(why_text, sizeof(why_text), "%s (offset %llu)", st.first_bad ? st.first_bad : "read error",
+		 (unsigned long long)st.first_bad_at);
+	return why_text;
+}
+
+int jit_foreign_source(struct jit_source **ret, struct jit_foreign *f)
+{
+	static const struct jit_source_ops ops = { src_free, src_pending, src_poll, src_info, src_save, src_why };
+
+	return jit_source_wrap(ret, &ops, f);
 }

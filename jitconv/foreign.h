@@ -16,12 +16,13 @@ enum jit_format jit_foreign_detect(const void *head, size_t len);
 enum jit_format jit_foreign_name(const char *path, int32_t *pid);
 
 /*
- * Opens a file of process pid (0 = whatever it is, for tools) that this process sees at path; through
- * /proc/PID/root, so containers need no setting. Refused, with one line in *why (valid until the next call in this
- * thread): -EPERM (not owned by uid, the line says whose it is), -ENXIO (not a regular file), -ELOOP (symbolic link),
- * -errno. uid (uint32_t)-1 = any owner.
+ * Opens a file as process pid sees it: below rootfd (its /proc/PID/root; -1 and pid 0 for tools: a plain path), so containers
+ * need no setting and nothing outside is read. Refused, with one line in *why (valid until the next call in this thread): -EPERM
+ * (not owned by uid, the line says whose it is), -ENXIO (not a regular file), -ELOOP (symbolic link), -errno. uid
+ * (uint32_t)-1 = any owner.
  */
-int jit_foreign_open(struct jit_foreign **ret, enum jit_format format, int32_t pid, uint32_t uid, const char *path, const char **why);
+int jit_foreign_open(struct jit_foreign **ret, enum jit_format format, int rootfd, int32_t pid, uint32_t uid, const char *path,
+		     const char **why);
 void jit_foreign_free(struct jit_foreign *f);
 /* Whether the file has grown (or was written anew) since the last poll: one fstat. */
 bool jit_foreign_pending(struct jit_foreign *f);
@@ -34,8 +35,12 @@ enum jit_format jit_foreign_format(const struct jit_foreign *f);
 /* A sealed image of all that was delivered so far. 0 or -errno. */
 int jit_foreign_save(struct jit_foreign *f, int dirfd, const char *path);
 
+/* Wraps it as a jit_source of the process; its instance is named after pid and file. Takes f over. */
+struct jit_source;
+int jit_foreign_source(struct jit_source **ret, struct jit_foreign *f);
+
 /* Where regions without bytes lie in such an image; the others lie from JIT_FOREIGN_TEXT on. */
 #define JIT_FOREIGN_TEXT 4096ull
-#define JIT_FOREIGN_NOBITS (1ull << 40)
+#define JIT_FOREIGN_NOBITS (1ull << 33) /* behind the most text that an image may have */
 
 #endif

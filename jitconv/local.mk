@@ -12,4 +12,4 @@ jitconv_libseal_la_LIBADD = format/jit/libjit.la lib/libbase.la $(LIBELF_LIBS)
 
 bin_PROGRAMS += jitconv/opjitconv
 jitconv_opjitconv_SOURCES = jitconv/opjitconv.c
-jitconv_opjitconv_LDADD = jitconv/libseal.la format/jit/libjit.la lib/libbase.la $(LIBELF_LIBS)
+jitconv_opjitconv_LDADD = jitconv/libseal.la jitconv/libsource.la format/jit/libjit.la lib/libbase.la $(LIBELF_LIBS)

@@ -132,7 +132,7 @@ static int convert_foreign(enum jit_format format, const char *path, const char 
 	struct jit_foreign *f;
 	struct jit_parser_stats st;
 	const char *why = NULL;
-	int r = jit_foreign_open(&f, format, 0, (uint32_t)-1, path, &why);
+	int r = jit_foreign_open(&f, format, -1, 0, (uint32_t)-1, path, &why);
 
 	if (r < 0)
 		return why ? (msg_error("%s", why), r) : msg_errno(r, "%s", path);

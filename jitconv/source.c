@@ -29,6 +29,8 @@ struct seg {
 };
 
 struct jit_source {
+	const struct jit_source_ops *ops; /* another kind: all calls go to impl */
+	void *impl;
 	int dirfd, ringfd;
 	uint64_t ring_bytes;
 	struct jit_ring_header h; /* as read last */
@@ -226,10 +228,27 @@ int jit_source_open(struct jit_source **ret, int32_t pid, uint32_t uid, const ch
 	return 0;
 }
 
+int jit_source_wrap(struct jit_source **ret, const struct jit_source_ops *ops, void *impl)
+{
+	struct jit_source *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		ops->free(impl);
+		return -ENOMEM;
+	}
+	s->ops = ops;
+	s->impl = impl;
+	s->dirfd = s->ringfd = -1;
+	*ret = s;
+	return 0;
+}
+
 void jit_source_free(struct jit_source *s)
 {
 	if (!s)
 		return;
+	if (s->ops)
+		s->ops->free(s->impl);
 	for (uint32_t i = 0; i < s->n_segs; i++)
 		if (s->segs[i].fd >= 0)
 			close(s->segs[i].fd);
@@ -250,6 +269,8 @@ bool jit_source_pending(const struct jit_source *s)
 {
 	uint64_t committed;
 
+	if (s->ops)
+		return s->ops->pending(s->impl);
 	return !s->broken &&
 	       read_at(s->ringfd, &committed, sizeof(committed), offsetof(struct jit_ring_header, committed)) == 0 &&
 	       committed != s->seq;
@@ -494,6 +515,8 @@ int jit_source_poll(struct jit_source *s, jit_event_fn *fn, void *arg)
 	bool journal = s->want_tables;
 	int r;
 
+	if (s->ops)
+		return s->ops->poll(s->impl, fn, arg);
 	if (s->broken)
 		return -EBADMSG;
 	r = ring_read(s, s->why, sizeof(s->why));
@@ -527,15 +550,19 @@ int jit_source_poll(struct jit_source *s, jit_event_fn *fn, void *arg)
 }
 
 void jit_source_want_tables(struct jit_source *s, bool on) { s->want_tables = on; }
-const char *jit_source_why(const struct jit_source *s) { return s->why; }
-uint32_t jit_source_n_segments(const struct jit_source *s) { return s->h.n_segments; }
-const struct jit_identity *jit_source_identity(const struct jit_source *s) { return &s->h.who; }
+const char *jit_source_why(const struct jit_source *s) { return s->ops ? s->ops->why(s->impl) : s->why; }
+uint32_t jit_source_n_segments(const struct jit_source *s) { return s->ops ? 1 : s->h.n_segments; }
+const struct jit_identity *jit_source_identity(const struct jit_source *s) { return s->ops ? NULL : &s->h.who; }
 
 void jit_source_info(const struct jit_source *s, struct jit_source_info *ret)
 {
 	const struct jit_identity *w = &s->h.who;
 	uint32_t closed = 0;
 
+	if (s->ops) {
+		s->ops->info(s->impl, ret);
+		return;
+	}
 	*ret = (struct jit_source_info){
 		.kind = jit_identity_kind(w), .lag_ns = w->lag_us * 1000ull, .pid = s->pid,
 		.nspid = w->n_nspid ? w->nspid[w->n_nspid - 1] : w->pid, .start_time = w->start_time, .uid = w->uid,
@@ -559,6 +586,8 @@ int jit_source_save_image(struct jit_source *s, uint32_t segment, int dirfd, con
 	struct jit_image image;
 	int r;
 
+	if (s->ops)
+		return s->ops->save_image(s->impl, segment, dirfd, path);
 	if (segment >= s->h.n_segments)
 		return -ENOENT;
 	r = seg_read(s, segment, &image);

@@ -54,6 +54,19 @@ void jit_source_want_tables(struct jit_source *s, bool on);
 /* Why poll failed: file, offset and cause. */
 const char *jit_source_why(const struct jit_source *s);
 struct jit_identity;
+/* NULL for a source that is no instance of ours. */
 const struct jit_identity *jit_source_identity(const struct jit_source *s);
+
+/* --- sources of other kinds (jitconv/foreign.h) behind the same functions --------------------------------- */
+struct jit_source_ops { /* as the functions above; all must be set */
+	void (*free)(void *impl);
+	bool (*pending)(void *impl);
+	int (*poll)(void *impl, jit_event_fn *fn, void *arg);
+	void (*info)(void *impl, struct jit_source_info *ret);
+	int (*save_image)(void *impl, uint32_t segment, int dirfd, const char *path);
+	const char *(*why)(void *impl);
+};
+/* Takes impl over, also when it fails (-ENOMEM). */
+int jit_source_wrap(struct jit_source **ret, const struct jit_source_ops *ops, void *impl);
 
 #endif

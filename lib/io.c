@@ -6,7 +6,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 int io_write_full(int fd, const void *data, size_t len)
 {
@@ -192,4 +194,17 @@ int io_open_regular(int dirfd, const char *path, int flags)
 	if (!S_ISREG(st.st_mode))
 		return -ENXIO;
 	return TAKE_FD(fd);
+}
+
+int io_open_regular_in_root(int rootfd, const char *path, int flags)
+{
+	struct open_how how = { .flags = (uint64_t)(flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY), .resolve = RESOLVE_IN_ROOT };
+	AUTO_CLOSE int fd = (int)syscall(SYS_openat2, rootfd, path, &how, sizeof(how));
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? TAKE_FD(fd) : -ENXIO;
 }

@@ -43,7 +43,7 @@ UNIT_TESTS += tests/unit/test-abi tests/unit/test-opdb
 
 # sealing and foreign formats
 check_PROGRAMS += tests/tools/seal-fixture tests/unit/test-foreign
-tests_tools_seal_fixture_LDADD = jitconv/libseal.la format/jit/libjit.la lib/libbase.la $(LIBELF_LIBS)
+tests_tools_seal_fixture_LDADD = jitconv/libseal.la jitconv/libsource.la format/jit/libjit.la lib/libbase.la $(LIBELF_LIBS)
 tests_unit_test_foreign_LDADD = format/jit/libjit.la lib/libbase.la
 UNIT_TESTS += tests/unit/test-foreign
 CLI_TESTS += tests/cli/seal.sh

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "daemon/found.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "jitconv/foreign.h"
+#include "lib/io.h"
+#include "lib/map.h"
+#include "sampler/procinfo.h"
+
+#define MAX_WATCHES 8192
+#define FIRST_LOOK_NS (50 * NSEC_PER_MSEC)
+#define LAST_LOOK_NS (2 * NSEC_PER_SEC)
+#define MAX_DUMPS 16 /* jitdumps of one process instance */
+
+struct watch { /* a process with memory that looks like a JIT's */
+	int32_t pid, nspid;
+	uint32_t uid;
+	int rootfd;            /* its /proc/PID/root, kept so that its files are found after its exit */
+	uint64_t next_ns, wait_ns;
+	bool map_found, refused;
+	unsigned int n_dumps;
+	uint64_t dumps[MAX_DUMPS]; /* inodes */
+	char *tmpdir;
+};
+
+struct found {
+	const char *proc_root;
+	found_fn *fn;
+	found_refused_fn *refused;
+	void *arg;
+	struct watch **w;
+	size_t n, room;
+	struct u64map by_pid;  /* pid -> index + 1 */
+};
+
+int found_new(struct found **ret, const char *proc_root, found_fn *fn, found_refused_fn *refused, void *arg)
+{
+	struct found *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->proc_root = proc_root ? proc_root : "/proc";
+	f->fn = fn;
+	f->refused = refused;
+	f->arg = arg;
+	*ret = f;
+	return 0;
+}
+
+static void watch_free(struct watch *w)
+{
+	if (w->rootfd >= 0)
+		close(w->rootfd);
+	free(w->tmpdir);
+	free(w);
+}
+
+void found_free(struct found *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->n; i++)
+		watch_free(f->w[i]);
+	free(f->w);
+	u64map_done(&f->by_pid);
+	free(f);
+}
+
+static struct watch *watch_of(struct found *f, int32_t pid)
+{
+	uint64_t *at = u64map_get(&f->by_pid, (uint32_t)pid);
+
+	return at ? f->w[*at - 1] : NULL;
+}
+
+/* $TMPDIR of the process, for runtimes that write their map there. */
+static char *read_tmpdir(const struct found *f, int32_t pid)
+{
+	AUTO_STRBUF path = STRBUF_INIT_CAP(4096), env = STRBUF_INIT_CAP(1 << 20);
+
+	strbuf_addf(&path, "%s/%d/environ", f->proc_root, pid);
+	if (io_slurp(AT_FDCWD, strbuf_str(&path), &env) < 0)
+		return NULL;
+	for (size_t at = 0; at < env.len; at += strlen(env.buf + at) + 1)
+		if (!strncmp(env.buf + at, "TMPDIR=/", 8))
+			return strdup(env.buf + at + 7);
+	return NULL;
+}
+
+static struct watch *watch_new(struct found *f, int32_t pid)
+{
+	AUTO_STRBUF root = STRBUF_INIT_CAP(4096);
+	struct procinfo info = { 0 };
+	struct watch *w;
+
+	if (f->n >= MAX_WATCHES || procinfo_read_ids(&info, f->proc_root, pid) < 0)
+		return NULL;
+	if (f->n == f->room) {
+		size_t room = f->room * 2 + 16;
+		struct watch **more = realloc(f->w, room * sizeof(*more));
+		if (!more)
+			return NULL;
+		f->w = more;
+		f->room = room;
+	}
+	w = calloc(1, sizeof(*w));
+	if (!w || u64map_put(&f->by_pid, (uint32_t)pid, f->n + 1) < 0) {
+		free(w);
+		return NULL;
+	}
+	strbuf_addf(&root, "%s/%d/root", f->proc_root, pid);
+	*w = (struct watch){ .pid = pid, .nspid = info.nspid ? info.nspid : pid, .uid = info.uid, .wait_ns = FIRST_LOOK_NS };
+	w->rootfd = open(strbuf_str(&root), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	w->tmpdir = read_tmpdir(f, pid);
+	f->w[f->n++] = w;
+	return w;
+}
+
+static void watch_drop(struct found *f, int32_t pid)
+{
+	uint64_t *at = u64map_get(&f->by_pid, (uint32_t)pid);
+	size_t i;
+
+	if (!at)
+		return;
+	i = *at - 1;
+	watch_free(f->w[i]);
+	u64map_del(&f->by_pid, (uint32_t)pid);
+	if (i != --f->n) {
+		f->w[i] = f->w[f->n];
+		u64map_put(&f->by_pid, (uint32_t)f->w[i]->pid, i + 1);
+	}
+}
+
+static int take(struct found *f, struct watch *w, enum jit_format format, const char *path, uint64_t time_ns)
+{
+	struct jit_foreign *file;
+	struct jit_source *src;
+	const char *why = NULL;
+	int r = w->rootfd < 0 ? -ENOENT : jit_foreign_open(&file, format, w->rootfd, w->pid, w->uid, path, &why);
+
+	if (r < 0) {
+		if (r != -ENOENT && why && f->refused && !w->refused) {
+			f->refused(f->arg, w->pid, why);
+			w->refused = true;
+		}
+		return r == -ENOMEM ? r : 1;
+	}
+	r = jit_foreign_source(&src, file);
+	return r < 0 ? r : f->fn(f->arg, src, w->pid, time_ns, path);
+}
+
+/* 1: not there (yet). */
+static int look_for_map(struct found *f, struct watch *w, uint64_t now_ns)
+{
+	const char *dirs[] = { "/tmp", w->tmpdir };
+
+	if (w->map_found)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		AUTO_STRBUF path = STRBUF_INIT_CAP(4096);
+		int r;
+		if (!dirs[i])
+			continue;
+		strbuf_addf(&path, "%s/perf-%d.map", dirs[i], w->nspid);
+		r = path.error ? 1 : take(f, w, JIT_FORMAT_PERFMAP, path.buf, now_ns);
+		if (r <= 0) {
+			w->map_found = true;
+			return r;
+		}
+	}
+	return 1;
+}
+
+static bool anonymous(const char *path)
+{
+	return !*path || !strcmp(path, "//anon") || !strncmp(path, "/memfd:", 7) || !strncmp(path, "/dev/zero", 9) ||
+	       !strncmp(path, "/SYSV", 5) || !strncmp(path, "/anon_hugepage", 14) || !strncmp(path, "[anon:", 6);
+}
+
+static int on_dump(struct found *f, struct watch *w, const struct ev *e)
+{
+	int r;
+
+	for (unsigned int i = 0; i < w->n_dumps; i++)
+		if (w->dumps[i] == e->u.mmap.ino)
+			return 0;
+	if (w->n_dumps == MAX_DUMPS)
+		return 0;
+	r = take(f, w, JIT_FORMAT_JITDUMP, e->u.mmap.path, e->time_ns);
+	if (r == 0)
+		w->dumps[w->n_dumps++] = e->u.mmap.ino;
+	return r < 0 ? r : 0;
+}
+
+static int on_mmap(struct found *f, const struct ev *e)
+{
+	int32_t named;
+	bool dump = jit_foreign_name(e->u.mmap.path, &named) == JIT_FORMAT_JITDUMP;
+	struct watch *w;
+
+	if (!(e->u.mmap.prot & PROT_EXEC) || (!dump && !anonymous(e->u.mmap.path)))
+		return 0;
+	w = watch_of(f, e->pid);
+	if (!w)
+		w = watch_new(f, e->pid);
+	if (!w)
+		return 0;
+	return dump ? on_dump(f, w, e) : 0;
+}
+
+int found_event(struct found *f, const struct ev *e)
+{
+	struct watch *w;
+	int r = 0;
+
+	if (e->pid <= 0)
+		return 0;
+	switch (e->type) {
+	case EV_MMAP:
+		return on_mmap(f, e);
+	case EV_COMM:
+		if (e->u.comm.flags & EV_COMM_EXEC)
+			watch_drop(f, e->pid);
+		return 0;
+	case EV_EXIT:
+		if (e->pid != e->tid)
+			return 0;
+		w = watch_of(f, e->pid);
+		if (w && (r = look_for_map(f, w, e->time_ns)) > 0)
+			r = 0;
+		watch_drop(f, e->pid);
+		return r;
+	default:
+		return 0;
+	}
+}
+
+int found_tick(struct found *f, uint64_t now_ns)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		struct watch *w = f->w[i];
+		int r;
+		if (w->map_found || w->next_ns > now_ns)
+			continue;
+		r = look_for_map(f, w, now_ns);
+		if (r < 0)
+			return r;
+		w->next_ns = now_ns + w->wait_ns;
+		w->wait_ns = MIN(w->wait_ns * 2, LAST_LOOK_NS);
+	}
+	return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef OPJIT_DAEMON_FOUND_H
+#define OPJIT_DAEMON_FOUND_H
+/*
+ * Finds the files in which other JITs tell their code: jitdumps by their executable mapping, perf maps by looking for
+ * perf-PID.map in the process's own /tmp (and $TMPDIR) once it has anonymous executable memory. Files are opened as the
+ * process sees them, also after it has exited. Single-threaded.
+ */
+#include "format/evlog/event.h"
+#include "jitconv/source.h"
+
+struct found;
+
+/* A source was opened: taken over by the callee. Negative stops. */
+typedef int found_fn(void *arg, struct jit_source *s, int32_t pid, uint64_t time_ns, const char *path);
+/* A file was there but is not used: one line, without the process's number. */
+typedef void found_refused_fn(void *arg, int32_t pid, const char *why);
+
+int found_new(struct found **ret, const char *proc_root, found_fn *fn, found_refused_fn *refused, void *arg);
+void found_free(struct found *f);
+/* Each EV_MMAP, EV_COMM (exec), EV_FORK and EV_EXIT. 0 or what fn returned. */
+int found_event(struct found *f, const struct ev *e);
+/* Every round: looks for maps that are due. */
+int found_tick(struct found *f, uint64_t now_ns);
+
+#endif
