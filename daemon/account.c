@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define MAX_EVENTS 32 /* five bits of a cache key */
+#define MAX_HELD 262144u
+#define MAX_HELD_FRAMES (4u << 20)
 
 struct jit_image {
 	uint32_t source, segment;
@@ -22,6 +24,8 @@ struct account {
 	struct u64map jit_seen; /* source << 24 | segment */
 	struct jit_image *jit;
 	size_t n_jit, jit_room;
+	struct ev *held;        /* in order of arrival; chains are the account's own */
+	size_t n_held, held_room, held_frames;
 };
 
 int account_new(struct account **ret, struct resolver *r, struct session_store *s, const struct account_opts *o)
@@ -49,6 +53,9 @@ void account_free(struct account *a)
 	for (size_t i = 0; i < a->n_jit; i++)
 		free(a->jit[i].instance);
 	free(a->jit);
+	for (size_t i = 0; i < a->n_held; i++)
+		free((void *)a->held[i].u.sample.chain);
+	free(a->held);
 	u64map_done(&a->jit_seen);
 	free(a);
 }
@@ -195,7 +202,38 @@ static int stack(struct account *a, struct proc *p, const struct ev *e, int64_t 
 	return session_store_stack_add(a->s, (uint64_t)node, 1);
 }
 
-static int sample(struct account *a, const struct ev *e)
+static int hold(struct account *a, const struct ev *e)
+{
+	uint32_t n = MIN(e->u.sample.n_chain, (uint32_t)EV_MAX_FRAMES);
+	uint64_t *chain = NULL;
+	int r;
+
+	if (a->n_held >= MAX_HELD || a->held_frames + n > MAX_HELD_FRAMES) {
+		r = account_settle(a);
+		if (r < 0)
+			return r;
+	}
+	if (a->n_held == a->held_room) {
+		size_t room = a->held_room * 2 + 256;
+		void *more = realloc(a->held, room * sizeof(*a->held));
+
+		if (!more)
+			return -ENOMEM;
+		a->held = more;
+		a->held_room = room;
+	}
+	if (n && !(chain = malloc(n * sizeof(*chain))))
+		return -ENOMEM;
+	if (n)
+		memcpy(chain, e->u.sample.chain, n * sizeof(*chain));
+	a->held[a->n_held] = *e;
+	a->held[a->n_held].u.sample.chain = chain;
+	a->held[a->n_held++].u.sample.n_chain = n;
+	a->held_frames += n;
+	return 0;
+}
+
+static int sample(struct account *a, const struct ev *e, bool final)
 {
 	struct proc *p;
 	struct hit h;
@@ -207,6 +245,8 @@ static int sample(struct account *a, const struct ev *e)
 	if (!(p = resolver_proc(a->r, e->pid, e->time_ns)))
 		return -ENOMEM;
 	resolver_find(a->r, p, e->time_ns, e->u.sample.ip, e->u.sample.mode, &h);
+	if (!final && h.class == HIT_ANON && proc_delivers_late(p))
+		return hold(a, e);
 	if ((f = file_of(a, p, &h, e)) < 0)
 		return (int)f;
 	if ((r = session_store_add(a->s, (uint32_t)f, h.key, 1)) < 0)
@@ -215,11 +255,34 @@ static int sample(struct account *a, const struct ev *e)
 	return a->o.callgraph ? stack(a, p, e, f, h.key) : 0;
 }
 
+/* Counts the held samples of a process, or all (pid 0), with what is known now. */
+static int settle(struct account *a, int32_t pid)
+{
+	size_t kept = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < a->n_held; i++) {
+		if ((pid && a->held[i].pid != pid) || r < 0) {
+			a->held[kept++] = a->held[i];
+			continue;
+		}
+		r = sample(a, &a->held[i], true);
+		a->held_frames -= a->held[i].u.sample.n_chain;
+		free((void *)a->held[i].u.sample.chain);
+	}
+	a->n_held = kept;
+	return r;
+}
+
+int account_settle(struct account *a) { return settle(a, 0); }
+
 int account_event(struct account *a, const struct ev *e)
 {
 	switch (e->type) {
 	case EV_SAMPLE:
-		return sample(a, e);
+		return sample(a, e, false);
+	case EV_EXIT:
+		return e->pid == e->tid && a->n_held ? settle(a, e->pid) : 0;
 	case EV_LOST:
 		a->totals->lost += e->u.lost.count;
 		return 0;

@@ -17,8 +17,13 @@ struct account_opts {
 /* r and s stay the caller's. */
 int account_new(struct account **ret, struct resolver *r, struct session_store *s, const struct account_opts *o);
 void account_free(struct account *a);
-/* EV_SAMPLE, EV_LOST and EV_EVENTDESC; others are ignored. */
+/* EV_SAMPLE, EV_LOST, EV_EXIT and EV_EVENTDESC; others are ignored. */
 int account_event(struct account *a, const struct ev *e);
+/*
+ * A sample that nothing has a name for, in a process whose dump is written through a buffer, is held until the dump
+ * is complete: the end of the process, this call (before each flush), or too many of them.
+ */
+int account_settle(struct account *a);
 /* The images of a source are saved and it is closed: they are no longer told. */
 void account_forget_source(struct account *a, uint32_t source);
 /* JIT images that have samples: source number and segment.  */

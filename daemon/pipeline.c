@@ -204,8 +204,10 @@ int pipeline_replay(struct pipeline *p, int fd, uint64_t *bad_blocks, uint64_t *
 
 int pipeline_flush(struct pipeline *p)
 {
-	int r = account_notes(p->account);
+	int r = account_settle(p->account);
 
+	if (r >= 0)
+		r = account_notes(p->account);
 	return r < 0 ? r : session_store_flush(p->store);
 }
 

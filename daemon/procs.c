@@ -458,6 +458,14 @@ const char *proc_app(const struct resolver *r, struct proc *p)
 	return resolver_str(r, p->app);
 }
 
+bool proc_delivers_late(const struct proc *p)
+{
+	for (uint32_t i = 0; i < p->n_refs; i++)
+		if (p->refs[i].src->kind == JIT_SOURCE_JITDUMP || p->refs[i].src->kind == JIT_SOURCE_OPDUMP)
+			return true;
+	return false;
+}
+
 int32_t proc_pid(const struct proc *p) { return p->pid; }
 struct u64map *proc_cache(struct proc *p) { return &p->cache; }
 

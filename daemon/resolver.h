@@ -60,6 +60,8 @@ void resolver_stats(const struct resolver *r, struct resolver_stats *ret);
 const char *proc_exe(const struct resolver *r, struct proc *p);
 const char *proc_app(const struct resolver *r, struct proc *p);
 int32_t proc_pid(const struct proc *p);
+/* One of its sources may deliver code long after it was made (a dump that is written through a buffer). */
+bool proc_delivers_late(const struct proc *p);
 /* Image numbers of the caller's, kept with the process until it execs or ends: hit.cache -> number + 1. */
 struct u64map *proc_cache(struct proc *p);
 
