@@ -65,11 +65,14 @@ int cleanup_instances(const char *registry, uint64_t min_age_s, struct jit_remov
 {
 	AUTO(strpool_done) struct strpool roots = { 0 }, unused = { 0 };
 	AUTO_STRBUF keep = STRBUF_INIT, after = STRBUF_INIT;
+	const char *own = getenv("OPJIT_DIR");
 	char **known = NULL;
 	int r = jit_instances_roots(&known);
 
+	/* With a root of its own set, the machine's others are not our business but for what the daemon saw there. */
 	for (size_t i = 0; r >= 0 && known[i]; i++)
-		(void)strpool_id(&roots, known[i], strlen(known[i]));
+		if (!own || !*own || !strcmp(known[i], own))
+			(void)strpool_id(&roots, known[i], strlen(known[i]));
 	if (r >= 0)
 		r = registry_read(registry, &roots, &keep);
 	for (uint32_t i = 0; r >= 0 && i < roots.n; i++) {

@@ -51,7 +51,7 @@ wait $p
 is 7 $? 'SIGTERM is passed on, and the status of what the command did with it kept'
 is got "$(cat sig.out)" 'the command got it'
 check 'what was sampled is there' test "$(samples s4)" -gt 0
-operf -d s5 sh -c 'trap "exit 0" INT; while :; do :; done' >sig.out 2>sig.err &
+env --default-signal=INT operf -d s5 sh -c 'trap "exit 0" INT; while :; do :; done' >sig.out 2>sig.err &
 later $!
 p=$!
 wait_for 20 test -d s5 && sleep 0.5
@@ -76,7 +76,7 @@ fi
 sh -c 'while :; do :; done' &
 later $!
 burner=$!
-operf -d s7 --pid $burner 2>pid.err &
+env --default-signal=INT operf -d s7 --pid $burner 2>pid.err &
 later $!
 p=$!
 wait_for 20 test -d s7/samples && sleep 1
