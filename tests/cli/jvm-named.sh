@@ -21,7 +21,7 @@ named() { # SESSION WHAT
 	report=$(opreport --session-dir="$1" -l -n 2>/dev/null | awk '$1 ~ /^[0-9]+$/ { n += $1 } END { print n + 0 }')
 	is "$all" "$report" "$2: the symbol view has as many samples as there are"
 	report=$(opreport --session-dir="$1" -n 2>/dev/null | awk '/^ *[0-9]+ / && !/^ {3,}\t/ && !/\t/ { n += $1 } END { print n + 0 }')
-	echo "# $2: image view $report"
+	is "$all" "$report" "$2: and so has the image view"
 }
 
 if [ -z "${OPJIT_LONG-}" ]; then

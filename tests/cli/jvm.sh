@@ -65,6 +65,16 @@ run operf -d s5 sh -c 'for i in 1 2 3; do java -version; done'
 is 0 "$status" 'short-lived VMs: status'
 is "$(cat v1.err v1.err v1.err)" "$(grep -v '^operf: ' err)" 'short-lived VMs: output'
 
+# --- an ordinary user
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] &&
+	setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$build/control/operf"; then
+	run setpriv --reuid=65534 --regid=65534 --clear-groups operf -d nob java -cp . Hot 2500
+	is 0 "$status" 'uid nobody: status'
+	check 'uid nobody: named' hot_is_named nob
+else
+	skip 'no other user to be here'
+fi
+
 # --- a VM that runs already
 java -cp . Hot 60000 >/dev/null 2>&1 &
 vm=$!

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Bounded SECONDS MAIN ARGS…: runs MAIN again and again and ends with status 0 when the time is over.
+// Bounded SECONDS MAIN ARGS...: runs MAIN again and again and ends with status 0 when the time is over.
 public final class Bounded {
 	public static void main(String[] args) throws Exception {
 		long millis = (long) (Double.parseDouble(args[0]) * 1000);
