@@ -18,3 +18,11 @@ bench_cbcount_la_LIBADD = -ldl
 endif
 BENCHES += bench/jvmti.sh
 EXTRA_DIST += bench/jvmti.sh bench/cbcount.c
+
+# --- event log
+check_PROGRAMS += bench/evlog
+bench_evlog_SOURCES = bench/evlog.c
+bench_evlog_LDADD = format/evlog/libevlog.la
+bench_evlog_LDFLAGS = -pthread
+BENCHES += bench/evlog.sh
+EXTRA_DIST += bench/evlog.sh bench/evlog-lttng.h
