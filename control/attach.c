@@ -293,53 +293,68 @@ static bool vm_is_up(const struct target *t, uint64_t since_ns)
 	return up;
 }
 
-/* Waits for the VM's listener, waking it if it does not run yet. The connected socket or -1 and a verdict. */
-static int reach(struct target *t, struct verdict *v)
+/* A young VM has no signal handler yet, and would die of SIGQUIT. False and a verdict if that does not change. */
+static bool wait_until_up(struct target *t, struct verdict *v)
 {
-	uint64_t again_ns = 0, since_ns = util_now_ns();
-	int fd = connect_socket(t), err;
+	uint64_t since_ns = util_now_ns();
 
-	if (fd >= 0)
-		return fd;
-	if (fd != -EAGAIN)
-		goto refused;
-	while (!t->catches_quit || !vm_is_up(t, since_ns)) { /* a young VM has no handler yet, and would die of the signal */
+	while (!t->catches_quit || !vm_is_up(t, since_ns)) {
 		if (t->state == 'T' || t->state == 't' || t->state == 'Z')
-			return no_answer(t, v, "starting"), -1;
+			return no_answer(t, v, "starting"), false;
 		nap();
 		if (target_look(t) < 0)
-			return no_answer(t, v, "starting"), -1;
+			return no_answer(t, v, "starting"), false;
 		if (!t->catches_quit && time_is_up(t))
 			return verdict_set(v, -EOPNOTSUPP, "process %d does not catch SIGQUIT (started with -Xrs?), which would end it: "
-					   "start it without -Xrs, or with the agent", (int)t->pid), -1;
+					   "start it without -Xrs, or with the agent", (int)t->pid), false;
 	}
 	if (attach_is_off(t))
 		return verdict_set(v, -EOPNOTSUPP, "process %d was started with -XX:+DisableAttachMechanism: start it without, or with the agent",
-				   (int)t->pid), -1;
-	err = make_attach_file(t);
-	if (err < 0)
-		return verdict_set(v, err, "cannot make %s in the working directory or /tmp of process %d: %s", t->attach_name,
-				   (int)t->pid, strerror(-err)), -1;
+				   (int)t->pid), false;
+	return true;
+}
+
+/* Signals, once more after half of the time, until the socket is there: the fd, -EAGAIN (nothing came) or -errno. */
+static int wake(struct target *t)
+{
+	uint64_t now = util_now_ns(), again_ns = now + (t->deadline_ns - MIN(now, t->deadline_ns)) / 2;
+	int fd;
+
+	if (kill(t->pid, SIGQUIT) < 0)
+		return -errno;
 	do {
-		uint64_t now = util_now_ns();
-		if (!again_ns || (now > again_ns && again_ns < t->deadline_ns)) {
-			if (kill(t->pid, SIGQUIT) < 0)
-				return verdict_set(v, -errno, "cannot signal process %d: %s; attach as its user or as root", (int)t->pid,
-						   strerror(errno)), -1;
-			again_ns = again_ns ? t->deadline_ns : now + (t->deadline_ns - MIN(now, t->deadline_ns)) / 2;
-		}
 		nap();
 		fd = connect_socket(t);
-		if (fd >= 0)
-			return fd;
 		if (fd != -EAGAIN)
-			goto refused;
-		if (target_look(t) < 0 || t->state == 'Z' || t->state == 'T' || t->state == 't')
-			break;
-	} while (!time_is_up(t));
-	return no_answer(t, v, "starting its attach listener"), -1;
-refused:
-	return verdict_set(v, fd, "cannot connect to %s in /tmp of process %d: %s", t->socket_name, (int)t->pid, strerror(-fd)), -1;
+			return fd;
+		if (util_now_ns() > again_ns) {
+			again_ns = UINT64_MAX;
+			kill(t->pid, SIGQUIT);
+		}
+	} while (!time_is_up(t) && target_look(t) == 0 && !strchr("ZXTt", t->state));
+	return -EAGAIN;
+}
+
+/* Waits for the VM's listener, waking it if it does not run yet. The connected socket or -1 and a verdict. */
+static int reach(struct target *t, struct verdict *v)
+{
+	int fd = connect_socket(t), err;
+
+	if (fd == -EAGAIN) {
+		if (!wait_until_up(t, v))
+			return -1;
+		err = make_attach_file(t);
+		if (err < 0)
+			return verdict_set(v, err, "cannot make %s in the working directory or /tmp of process %d: %s", t->attach_name,
+					   (int)t->pid, strerror(-err)), -1;
+		fd = wake(t);
+	}
+	if (fd >= 0)
+		return fd;
+	if (fd == -EAGAIN)
+		return no_answer(t, v, "starting its attach listener"), -1;
+	return verdict_set(v, fd, "cannot signal process %d or connect to %s in its /tmp: %s; attach as its user or as root", (int)t->pid,
+			   t->socket_name, strerror(-fd)), -1;
 }
 
 static int open_in_root(int root_fd, const char *path)

@@ -158,6 +158,60 @@ struct layout {
 	uint64_t flags, n_flags, stride, name, addr, origin;
 };
 
+struct sought { /* a field of JVMFlag */
+	const char *name;
+	bool is_static, found;
+	uint64_t value; /* offset, or the address of a static one */
+};
+
+/* An entry of a table whose name at `at` is `name`: its bytes to entry. 1, 0 at the end of the table, else -EPROTO. */
+static int table_next(const struct view *v, uint64_t table, uint64_t stride, uint64_t at, const char *name, uint64_t *i, char *entry)
+{
+	char text[16];
+	uint64_t p;
+
+	for (; *i < MAX_ENTRIES; ) {
+		if (peek(v->pid, table + *i * stride, entry, stride) < 0)
+			return -EPROTO;
+		++*i;
+		memcpy(&p, entry + at, 8);
+		if (!p)
+			return 0;
+		if (peek_text(v->pid, p, text, sizeof(text)) == 0 && !strcmp(text, name))
+			return 1;
+	}
+	return 0;
+}
+
+static int find_flag_fields(const struct view *v, const struct wanted *w, struct sought *f, size_t n)
+{
+	char entry[256], text[16];
+	uint64_t i = 0, p;
+	int r;
+
+	while ((r = table_next(v, w[STRUCTS].value, w[S_STRIDE].value, w[S_TYPE].value, "JVMFlag", &i, entry)) > 0) {
+		memcpy(&p, entry + w[S_FIELD].value, 8);
+		if (peek_text(v->pid, p, text, sizeof(text)) < 0)
+			continue;
+		for (size_t k = 0; k < n; k++) {
+			if (strcmp(text, f[k].name))
+				continue;
+			memcpy(&f[k].value, entry + w[f[k].is_static ? S_ADDRESS : S_OFFSET].value, 8);
+			f[k].found = true;
+		}
+	}
+	for (size_t k = 0; k < n && !r; k++)
+		if (!f[k].found)
+			r = -ENOENT;
+	return r;
+}
+
+static bool layout_is_sane(const struct layout *l)
+{
+	return l->stride >= 16 && l->stride <= 256 && l->n_flags <= MAX_FLAGS && l->name <= l->stride - 8 && l->addr <= l->stride - 8 &&
+	       l->origin <= l->stride - 4;
+}
+
 static int find_layout(const struct view *v, struct layout *l)
 {
 	struct wanted w[N_WANTED] = {
@@ -167,59 +221,30 @@ static int find_layout(const struct view *v, struct layout *l)
 		[TYPES] = { "gHotSpotVMTypes" }, [T_STRIDE] = { "gHotSpotVMTypeEntryArrayStride" },
 		[T_NAME] = { "gHotSpotVMTypeEntryTypeNameOffset" }, [T_SIZE] = { "gHotSpotVMTypeEntrySizeOffset" },
 	};
-	struct { const char *name; uint64_t value; bool stat, have; } f[] = {
-		{ "flags", 0, true, false }, { "numFlags", 0, true, false }, { "_name", 0, false, false },
-		{ "_addr", 0, false, false }, { "_flags", 0, false, false },
-	};
-	char entry[256], text[16];
-	uint64_t name;
+	struct sought f[] = { { "flags", true }, { "numFlags", true }, { "_name" }, { "_addr" }, { "_flags" } };
+	char entry[256];
+	uint64_t i = 0;
 	int err = read_variables(v, w, N_WANTED);
 
 	if (err < 0)
 		return err;
-	for (size_t i = S_STRIDE; i < N_WANTED; i++)
-		if (i != TYPES && w[i].value > sizeof(entry) - 8)
+	for (size_t k = S_STRIDE; k < N_WANTED; k++)
+		if (k != TYPES && w[k].value > sizeof(entry) - 8)
 			return -EPROTO;
 	if (w[S_STRIDE].value < 8 || w[T_STRIDE].value < 8)
 		return -EPROTO;
-	for (uint64_t i = 0; i < MAX_ENTRIES; i++) {
-		if (peek(v->pid, w[STRUCTS].value + i * w[S_STRIDE].value, entry, w[S_STRIDE].value) < 0)
-			return -EPROTO;
-		memcpy(&name, entry + w[S_TYPE].value, 8);
-		if (!name)
-			break;
-		if (peek_text(v->pid, name, text, sizeof(text)) < 0 || strcmp(text, "JVMFlag"))
-			continue;
-		memcpy(&name, entry + w[S_FIELD].value, 8);
-		if (peek_text(v->pid, name, text, sizeof(text)) < 0)
-			continue;
-		for (size_t k = 0; k < ARRAY_SIZE(f); k++) {
-			if (strcmp(text, f[k].name))
-				continue;
-			memcpy(&f[k].value, entry + w[f[k].stat ? S_ADDRESS : S_OFFSET].value, 8);
-			f[k].have = true;
-		}
-	}
-	l->stride = 0;
-	for (uint64_t i = 0; i < MAX_ENTRIES && !l->stride; i++) {
-		if (peek(v->pid, w[TYPES].value + i * w[T_STRIDE].value, entry, w[T_STRIDE].value) < 0)
-			return -EPROTO;
-		memcpy(&name, entry + w[T_NAME].value, 8);
-		if (!name)
-			break;
-		if (peek_text(v->pid, name, text, sizeof(text)) == 0 && !strcmp(text, "JVMFlag"))
-			memcpy(&l->stride, entry + w[T_SIZE].value, 8);
-	}
-	for (size_t k = 0; k < ARRAY_SIZE(f); k++)
-		if (!f[k].have)
-			return -ENOENT;
+	err = find_flag_fields(v, w, f, ARRAY_SIZE(f));
+	if (err < 0)
+		return err;
+	if (table_next(v, w[TYPES].value, w[T_STRIDE].value, w[T_NAME].value, "JVMFlag", &i, entry) <= 0)
+		return -ENOENT;
+	memcpy(&l->stride, entry + w[T_SIZE].value, 8);
 	if (peek(v->pid, f[0].value, &l->flags, 8) < 0 || peek(v->pid, f[1].value, &l->n_flags, 8) < 0)
 		return -EPROTO;
 	l->name = f[2].value;
 	l->addr = f[3].value;
 	l->origin = f[4].value;
-	return l->stride < 16 || l->stride > 256 || l->n_flags > MAX_FLAGS || l->name > l->stride - 8 || l->addr > l->stride - 8 ||
-	       l->origin > l->stride - 4 ? -EPROTO : 0;
+	return layout_is_sane(l) ? 0 : -EPROTO;
 }
 
 int jvmflag_read(struct jvmflag *ret, pid_t pid, const char *wanted)

@@ -367,60 +367,79 @@ static bool code_range(const struct span *mem, uint64_t blob, uint64_t *begin, u
 	return *begin > blob && *begin < *end && *end <= blob + size;
 }
 
+/* The heap that has addr in its committed part. */
+static const struct heap *heap_of(uint64_t addr, struct span *mem)
+{
+	for (size_t i = 0; blobs_known && i < n_heaps; i++) {
+		const struct heap *h = &heaps[i];
+		if (addr >= h->low && addr < h->high)
+			return h->log2_segment && h->segmap && committed(h->memory, h->low, h->high, mem) && addr >= mem->low &&
+			       addr < mem->high ? h : NULL;
+	}
+	return NULL;
+}
+
+/* A field below a limit, else what stands for unknown. (Negative numbers are huge here.) */
+static int32_t small_field(const struct span *mem, uint64_t blob, int f, uint64_t limit, int32_t unknown)
+{
+	uint64_t v;
+	return get_field(mem, blob, f, &v) && v < limit ? (int32_t)v : unknown;
+}
+
 bool vm_method(struct vm_blob *ret, uint64_t addr, uint64_t size)
 {
-	const struct heap *h = NULL;
 	struct span mem;
-	uint64_t blob, begin, end, v;
+	const struct heap *h = heap_of(addr, &mem);
+	uint64_t blob, begin, end;
 
 	*ret = (struct vm_blob){ .tier = -1, .osr_bci = -1, .frame_complete = -1 };
-	for (size_t i = 0; blobs_known && i < n_heaps; i++)
-		if (addr >= heaps[i].low && addr < heaps[i].high)
-			h = &heaps[i];
-	if (!h || !h->log2_segment || !h->segmap || !committed(h->memory, h->low, h->high, &mem) || addr < mem.low || addr >= mem.high)
-		return false;
-	blob = blob_at(h, &mem, addr);
+	blob = h ? blob_at(h, &mem, addr) : 0;
 	if (!blob || !code_range(&mem, blob, &begin, &end) || begin != addr || end - begin < size)
 		return false;
 	ret->end = end;
-	if (get_field(&mem, blob, NM_LEVEL, &v) && v <= 4)
-		ret->tier = (int32_t)v;
-	if (get_field(&mem, blob, NM_BCI, &v) && v < 65536) /* else InvocationEntryBci, a negative number */
-		ret->osr_bci = (int32_t)v;
-	if (get_field(&mem, blob, BLOB_FRAME_SIZE, &v) && v < 100000)
-		ret->frame_words = (int32_t)v;
-	if (get_field(&mem, blob, BLOB_FRAME_COMPLETE, &v) && v < 32768 && begin - blob + v < (1u << 30))
-		ret->frame_complete = (int32_t)v;
+	ret->tier = small_field(&mem, blob, NM_LEVEL, 5, -1);
+	ret->osr_bci = small_field(&mem, blob, NM_BCI, 65536, -1); /* InvocationEntryBci is negative */
+	ret->frame_words = small_field(&mem, blob, BLOB_FRAME_SIZE, 100000, 0);
+	ret->frame_complete = small_field(&mem, blob, BLOB_FRAME_COMPLETE, 32768, -1);
 	return true;
 }
 
 /* --- the interpreter --------------------------------------------------------------------------------------- */
+struct queue {
+	uint64_t buffer, begin, end, count;
+};
+
+static bool queue_read(struct queue *q)
+{
+	uint64_t object;
+	return have(INTERPRETER) && peek(fields[INTERPRETER].offset, &object, 8) && object && peek_field(object, QUEUE_BUFFER, &q->buffer) &&
+	       peek_field(object, QUEUE_BEGIN, &q->begin) && peek_field(object, QUEUE_END, &q->end) && peek_field(object, QUEUE_N, &q->count);
+}
+
 size_t vm_codelets(struct vm_codelet *ret, size_t max, uint64_t addr, uint64_t size)
 {
-	struct span mem = { addr, addr + size };
-	uint64_t queue, buffer, begin, end, count, bytes, text;
+	static char names[600][48];
+	uint64_t header = (codelet_bytes + 31) & ~31ull; /* code begins aligned to CodeEntryAlignment */
+	struct queue q;
+	struct span mem;
+	uint64_t bytes, text;
 	size_t n = 0;
 
-	if (!have(INTERPRETER) || !have(CODELET_SIZE) || !have(CODELET_TEXT) || !codelet_bytes || codelet_bytes > 64 ||
-	    !peek(fields[INTERPRETER].offset, &queue, 8) || !queue || !peek_field(queue, QUEUE_BUFFER, &buffer) ||
-	    !peek_field(queue, QUEUE_BEGIN, &begin) || !peek_field(queue, QUEUE_END, &end) || !peek_field(queue, QUEUE_N, &count) ||
-	    begin != 0 || end > size + 4096 || count > max)
+	if (max > sizeof(names) / sizeof(names[0]))
+		max = sizeof(names) / sizeof(names[0]);
+	if (!codelet_bytes || codelet_bytes > 64 || !queue_read(&q) || q.begin != 0 || q.end > size + 4096 || q.count > max)
 		return 0;
 	/* The event's range is the queue's buffer, or begins at its first codelet's code. */
-	if (buffer > addr || addr - buffer > 4096)
+	if (q.buffer > addr || addr - q.buffer > 4096)
 		return 0;
-	mem.low = buffer;
-	for (uint64_t at = buffer; at < buffer + end && n < count; at += bytes, n++) {
-		static char names[600][48];
-		uint64_t header = (codelet_bytes + 31) & ~31ull; /* code begins aligned to CodeEntryAlignment */
-
-		if (n >= sizeof(names) / sizeof(names[0]) || !get_field(&mem, at, CODELET_SIZE, &bytes) || bytes < header ||
-		    bytes > buffer + end - at || !get_field(&mem, at, CODELET_TEXT, &text) ||
-		    !peek_text(text, names[n], sizeof(names[n])))
+	mem = (struct span){ q.buffer, addr + size };
+	for (uint64_t at = q.buffer; at < q.buffer + q.end && n < q.count; at += bytes, n++) {
+		if (!get_field(&mem, at, CODELET_SIZE, &bytes) || bytes < header || bytes > q.buffer + q.end - at ||
+		    !get_field(&mem, at, CODELET_TEXT, &text) || !peek_text(text, names[n], sizeof(names[n])))
 			return 0;
 		ret[n] = (struct vm_codelet){ names[n], at, bytes };
 	}
-	return n == count ? n : 0;
+	return n == q.count ? n : 0;
 }
 
 /* --- flags ------------------------------------------------------------------------------------------------- */
