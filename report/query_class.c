@@ -100,7 +100,8 @@ static void order(struct query *q)
 				to[i]++;
 	for (size_t i = 0; i < q->n_classes; i++)
 		sorted[to[i]] = q->classes[i];
-	memcpy(q->classes, sorted, q->n_classes * sizeof(*sorted));
+	if (q->n_classes)
+		memcpy(q->classes, sorted, q->n_classes * sizeof(*sorted));
 	for (size_t s = 0; s < q->n_sources; s++)
 		for (size_t i = 0; i < session_n_files(q->sources[s].session); i++)
 			if (q->index->files[s][i].class >= 0)
