@@ -59,6 +59,7 @@ struct check {
 	size_t n_nest;
 	bool last_memval;       /* the record before was a MEMVAL */
 	uint32_t ncpus;
+	uint64_t gap_at, gap_end; /* the last RECNUM, and the first instruction behind it */
 	uint64_t rfs_left, rfs_at;
 	uint8_t rfs_section, x86_len;
 	struct rst_string_joiner joiner;
@@ -346,6 +347,9 @@ static void late_pavadiff(struct check *c, uint64_t n, int cpu)
 {
 	const uint8_t *r = NULL;
 
+	/* Behind a gap the state of all cpus stands before the first instruction. */
+	if (c->gap_at && n > c->gap_at && (c->gap_end < c->gap_at || n < c->gap_end))
+		return;
 	/* Others may stand between them that are not instructions: strings, register values. */
 	for (uint64_t i = n + 1; i <= n + LATE && (r = rec_at(c, i)); i++)
 		if (r[0] == RST_INSTR || r[0] == RST_PAVADIFF)
@@ -479,7 +483,7 @@ static void check_cpu_no(struct check *c, const uint8_t *rec)
 
 	if (cpu >= MAX_CPUS)
 		say(c, 34, c->n, "cpu %d is beyond 1,023", cpu);
-	else if (cpu >= 0 && c->ncpus && (uint32_t)cpu >= c->ncpus)
+	else if (cpu >= 0 && rec[0] != RST_HEADER && c->ncpus && (uint32_t)cpu >= c->ncpus)
 		say(c, 34, c->n, "cpu %d, but the trace says it has %u", cpu, c->ncpus);
 }
 
@@ -490,6 +494,8 @@ static void take_state(struct check *c, const uint8_t *rec)
 	struct cpu_state *s = &c->cpu[cpu < 0 || cpu >= MAX_CPUS ? 0 : cpu];
 	uint64_t t;
 
+	if (rec[0] == RST_INSTR && c->gap_end < c->gap_at)
+		c->gap_end = c->n;
 	switch (rec[0]) {
 	case RST_PREG:
 		s->am = rst_be16(rec + 6) & RST_PSTATE_AM;
@@ -511,6 +517,7 @@ static void take_state(struct check *c, const uint8_t *rec)
 		s->trap_npc[rec[1] & 15] = rst_be64(rec + 16);
 		break;
 	case RST_FILEMARKER:
+		c->gap_at = c->n;
 		for (size_t i = 0; i < MAX_CPUS; i++)
 			c->cpu[i].has_pc = false;
 		break;

@@ -76,6 +76,8 @@ static const struct rst_field trapexit_new[] = { TRAPEXIT_REST, S("cpu", trapexi
 	X("value[1]", regval.value[1], 16, 7, 64)
 static const struct rst_field regval_212[] = { REGVAL_REST, N("cpu", regval.cpu, 1, 6, 7) };
 static const struct rst_field regval_new[] = { REGVAL_REST, S("cpu", regval.cpu, 1, 6, 7, 6, 7, 3) };
+/* 32 bits wide once, and then filled with anything */
+static const struct rst_field cpu_106[] = { N("cpu", cpu.cpu, 4, 7, 32), X("timestamp", cpu.timestamp, 16, 7, 64) };
 static const struct rst_field cpu[] = { N("cpu", cpu.cpu, 6, 7, 16), X("timestamp", cpu.timestamp, 16, 7, 64) };
 static const struct rst_field process[] = {
 	N("old_pid", process.old_pid, 8, 7, 32), N("new_pid", process.new_pid, 12, 7, 32),
@@ -196,7 +198,7 @@ static const struct type_desc types[64] = {
 	[RST_TRAP] = { "trap", { L(212, trap_new), L(110, trap_212), L(0, trap_110) } },
 	[RST_TRAPEXIT] = { "trapexit", { L(212, trapexit_new), L(110, trapexit_212), L(0, trapexit_110) } },
 	[RST_REGVAL] = { "regval", { L(212, regval_new), L(0, regval_212) } },
-	[RST_CPU] = { "cpu", { L(0, cpu) } },
+	[RST_CPU] = { "cpu", { L(106, cpu), L(0, cpu_106) } },
 	[RST_PROCESS] = { "process", { L(0, process) } },
 	[RST_DMA] = { "dma", { L(0, dma) } },
 	[RST_STRDESC] = { "strdesc", { L(0, string) } },

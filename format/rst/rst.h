@@ -52,7 +52,7 @@ struct rst_thread { uint16_t icontext; uint64_t tid; };
 struct rst_trap { uint8_t is_async, tl; uint16_t cpu, ttype, pstate, syscall; uint64_t pc, npc; };
 struct rst_trapexit { uint8_t tl; uint16_t cpu; uint32_t tstate; uint64_t pc, npc; };
 struct rst_regval { uint8_t post, regtype[2], regid[2]; uint16_t cpu; uint64_t value[2]; };
-struct rst_cpu { uint16_t cpu; uint64_t timestamp; };
+struct rst_cpu { uint32_t cpu; uint64_t timestamp; };
 struct rst_process { uint32_t old_pid, new_pid, old_context, new_context; };
 struct rst_dma { uint8_t iswrite; uint32_t nbytes; uint64_t start_pa; };
 struct rst_string { uint8_t text[23]; };
