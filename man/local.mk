@@ -23,6 +23,10 @@ man_scd += man/opevlog.1.scd man/pmclog.3.scd
 dist_man_MANS += man/operf.1 man/opd.8 man/opcontrol.8
 man_scd += man/operf.1.scd man/opd.8.scd man/opcontrol.8.scd
 
+# rst
+dist_man_MANS += man/rstzip.1 man/rstcheck.1 man/rstfilter.1 man/rstsnap.1 man/optrace.1 man/diffrst.1 man/trconv.1
+man_scd += man/rstzip.1.scd man/rstcheck.1.scd man/rstfilter.1.scd man/rstsnap.1.scd man/optrace.1.scd man/diffrst.1.scd man/trconv.1.scd
+
 EXTRA_DIST += $(man_scd)
 man/%: man/%.scd
 	@command -v scdoc >/dev/null || { echo 'scdoc not found: install scdoc' >&2; exit 1; }

@@ -8,12 +8,13 @@
 #include "rst/print.h"
 
 static const char usage[] =
-"Usage: diffrst [options] A B            (- is stdin; plain or compressed)\n"
-"  -allowdiff WHAT      ihash, timestamp, ntbranchea or cpuid: not a difference; may be given again\n"
-"  -o FILE              differing pairs as a trace, each after a string \"Rec# N\" (default diff.rst; - for none)\n"
-"  -m N                 print at most N pairs as text (default 10)\n"
-"  -h, -help            -v, -version\n"
-"Addresses that are not valid are not compared. Status 0: no difference, 1: some, 2: trouble.\n";
+"Usage: diffrst [options] A B\n"
+"Compare instruction traces.\n"
+"  [-allowdiff WHAT]       ihash, timestamp, ntbranchea or cpuid: not a difference; may be given again\n"
+"  -o FILE                 differing pairs as a trace (default diff.rst; - for none)\n"
+"  -m N                    print at most N pairs as text (default 10)\n"
+"  -h, --help              this text\n"
+"  -v, --version           the version\n";
 
 enum { ALLOW_IHASH = 1, ALLOW_TIMESTAMP = 2, ALLOW_NTBRANCHEA = 4, ALLOW_CPUID = 8 };
 static const char *const allow_names[] = { "ihash", "timestamp", "ntbranchea", "cpuid" };
@@ -121,6 +122,13 @@ static int allow(struct opts *o, const char *what)
 	return k < ARRAY_SIZE(allow_names) ? 0 : -EINVAL;
 }
 
+static bool say_and_end(const char *f)
+{
+	if (!strcmp(f, "-h") || !strcmp(f, "-help"))
+		return fputs(usage, stdout) >= 0;
+	return (!strcmp(f, "-v") || !strcmp(f, "-version")) && printf("diffrst (opjit) %s\n", PACKAGE_VERSION) > 0;
+}
+
 static int parse(struct opts *o, int argc, char **argv)
 {
 	*o = (struct opts){ .out = "diff.rst", .max = 10 };
@@ -129,11 +137,7 @@ static int parse(struct opts *o, int argc, char **argv)
 
 		if (!strncmp(f, "--", 2) && f[2])
 			f++;
-		if (!strcmp(f, "-h") || !strcmp(f, "-help")) {
-			fputs(usage, stdout);
-			exit(0);
-		} else if (!strcmp(f, "-v") || !strcmp(f, "-version")) {
-			printf("diffrst (opjit) %s\n", PACKAGE_VERSION);
+		if (say_and_end(f)) {
 			exit(0);
 		} else if (!strcmp(f, "-allowdiff") && argv[i + 1]) {
 			if (allow(o, argv[++i]))

@@ -23,13 +23,13 @@
 static const char usage[] =
 "Usage: optrace [options] command [arguments]\n"
 "       optrace [options] --pid N\n"
-"  -o, --output FILE    where to (default optrace.rst; the suffix .rzx packs)\n"
-"  -p, --pid N          a running process\n"
-"  -j, --jit-only       only instructions of JIT-compiled methods (needs an agent in the VM)\n"
-"  -n, --limit N        stop recording after N instructions; the process goes on\n"
-"  -h, --help           -v, --version\n"
-"Threads are followed, child processes run free. Every instruction costs two switches of process: some 10,000 to\n"
-"100,000 instructions a second.\n";
+"Record an instruction trace of an x86-64 process.\n"
+"  -o, --output FILE       where to (default optrace.rst; the suffix .rzx packs)\n"
+"  -p, --pid N             a running process\n"
+"  -j, --jit-only          only instructions of JIT-compiled methods; the process runs free elsewhere\n"
+"  -n, --limit N           stop recording after N instructions; the process goes on\n"
+"  -h, --help              this text\n"
+"  -v, --version           the version\n";
 
 #define MAX_THREADS 4096
 #define MAX_SOURCES 16

@@ -9,12 +9,15 @@
 #include "rst/cli.h"
 
 static const char usage[] =
-"Usage: rstcheck [options] [file]        (stdin without a file; plain or compressed)\n"
-"  -m, --max N          show at most N findings of a rule (default 10; 0 = all)\n"
-"  -l, --level LEVEL    note, warning or error: the least to show (default note)\n"
-"  -r, --rules LIST     only these rules, by number: 1,5,18\n"
-"  -x, --except LIST    not these\n"
-"  -q, --quiet          only the summary          -h, --help   -v, --version\n"
+"Usage: rstcheck [options] [file]\n"
+"Check instruction traces.\n"
+"  -m, --max N             at most N findings of a rule (default 10; 0 = all)\n"
+"  -l, --level LEVEL       note, warning or error: the least to show (default note)\n"
+"  -r, --rules LIST        only these rules, by number: 1,5,18\n"
+"  -x, --except LIST       not these\n"
+"  -q, --quiet             counts by rule and the summary\n"
+"  -h, --help              this text\n"
+"  -v, --version           the version\n"
 "One line a finding: RECORD SEVERITY RULE NAME: TEXT. Status 0: no errors or warnings, 1: some, 2: not readable.\n";
 
 struct state {

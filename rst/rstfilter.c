@@ -12,13 +12,15 @@
 #define MAX_STAGES 64
 
 static const char usage[] =
-"Usage: rstfilter -a 'FILTER [FILTER …]' [options] [file]     (stdin without a file; plain or compressed)\n"
-"  -a, --apply LIST     filters by name, in order; NAME=VALUE for those that take one\n"
-"  -l, --list           the filters\n"
-"  -o, --output FILE    where to (else stdout); the suffix .rzx, .rz2.gz, .rz3.gz packs\n"
-"  -u, --text           a text dump of the input and of what each stage made: FILE or rstfilter, then .N-NAME.txt\n"
-"  -k, --keep-level     do not count the stages in the level record\n"
-"  -h, --help           -v, --version\n";
+"Usage: rstfilter -a 'FILTER [FILTER …]' [options] [file]\n"
+"Change instruction traces.\n"
+"  -a, --apply LIST        filters by name, in order; NAME=VALUE for those that take one\n"
+"  -l, --list              the filters\n"
+"  -o, --output FILE       where to (else stdout); the suffix .rzx, .rz2.gz, .rz3.gz packs\n"
+"  -u, --text              a text of the input and of what each stage made: FILE (or rstfilter).N-NAME.txt\n"
+"  -k, --keep-level        do not count the stages in the level record\n"
+"  -h, --help              this text\n"
+"  -v, --version           the version\n";
 
 struct chain;
 struct stage {

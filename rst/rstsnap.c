@@ -13,11 +13,13 @@
 #include "rst/cli.h"
 
 static const char usage[] =
-"Usage: rstsnap -s N[i] -n N[i] [options] [file]     (stdin without a file; plain or compressed)\n"
-"  -s, --skip N, Ni     the window begins after N records / N instructions\n"
-"  -n, --count N, Ni    and has N records / N instructions\n"
-"  -o, --output FILE    where to (else stdout); the suffix .rzx, .rz2.gz, .rz3.gz packs\n"
-"  -h, --help           -v, --version\n";
+"Usage: rstsnap -s N[i] -n N[i] [options] [file]\n"
+"Cut a window out of an instruction trace.\n"
+"  -s, --skip N            the window begins after N records, or with Ni after N instructions\n"
+"  -n, --count N           and has N records, or with Ni N instructions\n"
+"  -o, --output FILE       where to (else stdout); the suffix .rzx, .rz2.gz, .rz3.gz packs\n"
+"  -h, --help              this text\n"
+"  -v, --version           the version\n";
 
 #define MAX_CPUS 1024
 #define STRINGS_CAP ((size_t)16 << 20)

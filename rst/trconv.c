@@ -44,23 +44,32 @@ struct state {
 
 static const char usage[] =
 "Usage: trconv [flags] [file]\n"
-"Prints an RST trace (plain or compressed; stdin without a file) as text, with checks on stderr.\n"
-"  -n N, -n Ni       stop after N records / N instructions     -s N, -s Ni   skip that many first\n"
-"  -pc=A[,B] -ea=A[,B]  only instructions at A or within [A,B], hex\n"
-"  -cpu=LIST         only these cpus, e.g. 0,4-7,12\n"
-"  -i -ic -ni -nic   only instructions / renumbered / none / renumbered\n"
-"  -a, -d, -x        field by field / disassembled (default) / with the bytes\n"
-"  -gnu              disassembly in GNU style (needs a libopcodes that knows SPARC)\n"
-"  -nid              no record numbers        -c       only count\n"
-"  -pa               physical data addresses  -vt      one register value a line\n"
-"  -sym FILE, -syms FILE   names of addresses, as nm prints them\n"
-"  -nv               no pc checks             -fast    no checks, no patching\n"
-"  -e                only errors of ihash     -nobranch -nopc_pavadiff -noea_pavadiff  drop those checks\n"
-"  -pstate_am 0|1    AM bit at the start\n"
-"  -patchcleanrst    addresses that are not valid become 0     -patchihash  ihash anew (versions below 2.12)\n"
-"  -from rst, -to rst|null   -to rst writes records, not text   -r, -rstdump  the default mode\n"
-"  -o FILE, -stdout  where to\n"
-"  -h -help -v -version\n";
+"       trv [flags] [file]\n"
+"Print instruction traces.\n"
+"  -n N                    stop after N records, or with Ni after N instructions\n"
+"  -s N                    skip that many first\n"
+"  [-pc=A[,B]] [-ea=A[,B]]  only instructions at A or within [A,B], hex\n"
+"  [-cpu=LIST]             only these cpus, e.g. 0,4-7,12\n"
+"  -i                      only instructions\n"
+"  [-ic] [-ni] [-nic]      the same renumbered; all but instructions; the same renumbered\n"
+"  -a                      instructions field by field\n"
+"  -d                      instructions disassembled (default)\n"
+"  -x                      with the bytes of each record\n"
+"  [-gnu]                  disassembly in GNU style (needs a libopcodes that knows SPARC)\n"
+"  [-nid]                  no record numbers\n"
+"  -c                      only count\n"
+"  [-pa] [-vt]             physical data addresses; one register value a line\n"
+"  [-sym FILE] [-syms FILE]  names of addresses, as nm prints them\n"
+"  [-nv] [-fast]           no checks; no checks and no patching\n"
+"  -e                      only errors of ihash\n"
+"  [-nobranch] [-nopc_pavadiff] [-noea_pavadiff]  drop those checks\n"
+"  [-pstate_am 0|1]        AM bit at the start\n"
+"  [-patchcleanrst] [-patchihash]  addresses that are not valid to 0; ihash anew (below 2.12)\n"
+"  [-from rst] [-to rst|null]  -to rst writes records, not text\n"
+"  -r                      the default mode; also -rstdump\n"
+"  -o FILE                 where to; -stdout: there\n"
+"  -h, --help              this text; also -help\n"
+"  -v                      the version; also -version\n";
 
 static int parse_range(const char *s, struct range *r)
 {
@@ -430,6 +439,12 @@ static int convert(struct state *st)
 	return rc ? rc : to_rst ? 0 : flush_text(st);
 }
 
+static int open_text(struct state *st)
+{
+	st->text = st->o.out && strcmp(st->o.out, "-") ? fopen(st->o.out, "we") : stdout;
+	return st->text ? 0 : msg_errno(errno, "%s: cannot be written", st->o.out);
+}
+
 static int run(struct state *st)
 {
 	bool to_rst = st->o.to && !strcmp(st->o.to, "rst");
@@ -440,15 +455,7 @@ static int run(struct state *st)
 	if (rc)
 		return msg_errno(rc, "trconv");
 	check_set_am(st->check, st->o.am);
-	if (to_rst) {
-		rc = cli_out_open(&st->dst, st->o.out, &raw);
-	} else if (st->o.out && strcmp(st->o.out, "-")) {
-		st->text = fopen(st->o.out, "we");
-		if (!st->text)
-			rc = msg_errno(errno, "%s: cannot be written", st->o.out);
-	} else {
-		st->text = stdout;
-	}
+	rc = to_rst ? cli_out_open(&st->dst, st->o.out, &raw) : open_text(st);
 	if (!rc)
 		rc = cli_open(&st->in, st->o.in);
 	if (!rc) {

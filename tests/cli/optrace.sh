@@ -63,11 +63,11 @@ if [ -n "$jdk" ] && [ -n "$agent" ]; then
 	# Whatever happens the program ends when its file appears.
 	(for _ in $(seq 600); do grep -q instructions "$work/err" 2>/dev/null && break; sleep 0.2; done; touch "$work/stop") &
 	later $!
-	run timeout 150 optrace -o "$work/j.rst" --jit-only --limit 4000 \
+	run timeout 150 optrace -o "$work/j.rst" --jit-only --limit 12000 \
 		"$jdk/bin/java" -agentpath:"$agent" -cp "$work/c" Spin "$work/stop"
 	like "$work/out" '^spun$' 'Java: the program runs on and ends'
 	trconv -nv "$work/j.rst" >"$work/jt" 2>&1
-	is 4000 "$(grep -c 'instr   :' "$work/jt")" 'Java: that many instructions of JIT code'
+	is 12000 "$(grep -c 'instr   :' "$work/jt")" 'Java: that many instructions of JIT code'
 	like "$work/jt" 'instr .*<Spin\.work\(int\)\+0x' 'Java: named as the method'
 	# Each instruction of the method lies in the region that a string before it named.
 	is 0 "$(awk '/"jit load .* Spin\.work\(int\)"/ { for (i = 1; i <= NF; i++) if ($i ~ /^0x/) a = $i; seen = NR }
@@ -75,7 +75,7 @@ if [ -n "$jdk" ] && [ -n "$agent" ]; then
 	run rstcheck "$work/j.rst"
 	is 0 "$status" 'Java: the trace is well made'
 	rstzip -o "$work/j.rzx" "$work/j.rst"
-	check "Java: rzx $(stat -c %s "$work/j.rzx") bytes with all the names" test -s "$work/j.rzx"
+	check "Java: rzx at most a byte an instruction, with all the names ($(stat -c %s "$work/j.rzx"))" test "$(stat -c %s "$work/j.rzx")" -le 12000
 else
 	skip 'no JDK or no agent here'
 fi
