@@ -93,13 +93,60 @@ static uint64_t bytes_now(const struct core *c)
 	return c->bytes_before + s->text.used + s->symtab.used + s->strtab.used + s->journal.used;
 }
 
+/* A new segment, unless that failed a moment ago. */
+static int segment_next(struct core *c)
+{
+	uint64_t now = util_now_ns();
+	int r;
+
+	if (now < c->retry_segment_ns)
+		return -EAGAIN;
+	r = segment_make(c);
+	if (r < 0) {
+		c->retry_segment_ns = now + RETRY_NS;
+		log_failure(c, LOG_SEGMENT, "no further image can be made", r);
+	}
+	return r;
+}
+
+/* Names come first: whatever is there goes to them. */
+static int names_room(struct core *c, const struct need *n)
+{
+	int r = reserve_all(c, n);
+
+	if (!r && n->text && c->seg.text.used + n->text > c->seg.text.room)
+		r = -E2BIG;
+	if (r == -E2BIG) {
+		segment_next(c);
+		r = reserve_all(c, n); /* if there is no new one: the old one may lack room for bytes only */
+	}
+	if (r < 0 && r != -E2BIG) {
+		give_text_back(c);
+		r = reserve_all(c, n);
+	}
+	return r;
+}
+
+/* Bytes of code: not again at once where the disk was full. */
+static int text_room(struct core *c, const struct need *n)
+{
+	int r;
+
+	if (c->retry_text_ns && util_now_ns() < c->retry_text_ns)
+		return -ENOSPC;
+	r = part_reserve(c, &c->seg.text, n->text);
+	c->retry_text_ns = r < 0 ? util_now_ns() + RETRY_NS : 0;
+	if (r < 0)
+		log_failure(c, LOG_TEXT, "names go on, code bytes stop", r);
+	return r < 0 ? -ENOSPC : 0;
+}
+
 /*
- * Makes room for an event. Names come first; *bytes (may be NULL) is set to false if the code's bytes find no room, and
- * the result is then -ENOSPC or -EFBIG with everything else reserved. *lost: nothing can be recorded.
+ * Makes room for an event. *bytes (may be NULL) is set to false if the code's bytes find no room, and the result is then -ENOSPC
+ * or -EFBIG with everything else reserved. *lost: nothing can be recorded.
  */
 static int make_room(struct core *c, struct need *n, bool *bytes, bool *lost)
 {
-	uint64_t now = 0;
 	int r, why = 0;
 
 	*lost = false;
@@ -108,44 +155,16 @@ static int make_room(struct core *c, struct need *n, bool *bytes, bool *lost)
 		why = -EFBIG;
 		n->text = 0;
 	}
-	for (int tries = 0;; tries++) {
-		r = reserve_all(c, n);
-		if (!r && n->text)
-			r = c->seg.text.used + n->text > c->seg.text.room ? -E2BIG : 0;
-		if (r != -E2BIG || tries)
-			break;
-		now = util_now_ns();
-		if (now < c->retry_segment_ns)
-			break;
-		r = segment_make(c);
-		if (r < 0) {
-			c->retry_segment_ns = now + RETRY_NS;
-			log_failure(c, LOG_SEGMENT, "no further image can be made", r);
-			r = reserve_all(c, n);
-			break;
-		}
-	}
-	if (r < 0 && r != -E2BIG) {
-		give_text_back(c);
-		r = reserve_all(c, n);
-	}
-	if (r < 0 && (r != -E2BIG || reserve_all(c, n) < 0)) {
+	r = names_room(c, n);
+	if (r < 0) {
 		log_failure(c, LOG_META, "events are lost: no room for names", r);
 		c->ring->dropped++;
 		*lost = true;
 		return -ENOSPC;
 	}
-	if (n->text) {
-		r = -ENOSPC;
-		if (!c->retry_text_ns || util_now_ns() >= c->retry_text_ns) {
-			r = part_reserve(c, &c->seg.text, n->text);
-			c->retry_text_ns = r < 0 ? util_now_ns() + RETRY_NS : 0;
-		}
-		if (r < 0) {
-			log_failure(c, LOG_TEXT, "names go on, code bytes stop", r);
-			why = -ENOSPC;
-			n->text = 0;
-		}
+	if (n->text && text_room(c, n) < 0) {
+		why = -ENOSPC;
+		n->text = 0;
 	}
 	if (bytes)
 		*bytes = n->text != 0;
@@ -179,21 +198,23 @@ static bool indexes_good(const struct opagent_region *r)
 	return true;
 }
 
+static bool array_good(uint32_t n, const void *array) { return n <= CORE_TABLE_MAX && (array || !n); }
+
+static bool strings_good(uint32_t n, const char *const *strings)
+{
+	if (!array_good(n, strings))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!strings[i])
+			return false;
+	return true;
+}
+
 static bool tables_good(const struct opagent_region *r)
 {
-	if (r->n_lines > CORE_TABLE_MAX || r->n_frames > CORE_TABLE_MAX || r->n_inlines > CORE_TABLE_MAX ||
-	    r->n_unwind > CORE_TABLE_MAX || r->n_names > CORE_TABLE_MAX || r->n_files > CORE_TABLE_MAX)
-		return false;
-	if ((r->n_lines && !r->lines) || (r->n_frames && !r->frames) || (r->n_inlines && !r->inlines) ||
-	    (r->n_unwind && !r->unwind) || (r->n_names && !r->names) || (r->n_files && !r->files))
-		return false;
-	for (uint32_t i = 0; i < r->n_names; i++)
-		if (!r->names[i])
-			return false;
-	for (uint32_t i = 0; i < r->n_files; i++)
-		if (!r->files[i])
-			return false;
-	return indexes_good(r);
+	return array_good(r->n_lines, r->lines) && array_good(r->n_frames, r->frames) &&
+	       array_good(r->n_inlines, r->inlines) && array_good(r->n_unwind, r->unwind) &&
+	       strings_good(r->n_names, r->names) && strings_good(r->n_files, r->files) && indexes_good(r);
 }
 
 static void no_tables(struct opagent_region *r)
@@ -371,7 +392,7 @@ int core_load(struct core *c, const struct opagent_region *given, uint64_t *id)
 	n.strtab = string_need(r.name, &name_len) + string_need(r.source_file, &source_len);
 	n.text = r.code && r.code_size ? ALIGN_UP(r.code_size, (uint64_t)ALIGN) + ALIGN : 0;
 	tables_need(c, &r, &n);
-	if (!n.text && nobits_full(c, size) && segment_make(c) < 0)
+	if (!n.text && nobits_full(c, size) && segment_next(c) < 0)
 		c->seg.nobits_used = 0; /* addresses without bytes begin again: better than none */
 	q = make_room(c, &n, &bytes, &lost);
 	if (lost)

@@ -31,3 +31,7 @@ EXTRA_DIST += $(man_scd)
 man/%: man/%.scd
 	@command -v scdoc >/dev/null || { echo 'scdoc not found: install scdoc' >&2; exit 1; }
 	$(AM_V_GEN)$(MKDIR_P) man && scdoc <$< >$@.tmp && mv $@.tmp $@
+
+# libopagent/
+dist_man_MANS += man/opagent.3
+man_scd += man/opagent.3.scd

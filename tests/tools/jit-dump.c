@@ -14,11 +14,13 @@
 
 #include "jitconv/source.h"
 
+static uint64_t last_ns;
 static unsigned long loads, unloads, others, no_bytes, with_lines, n_names;
 static int print_names;
 
 static int take(void *arg, const struct jit_event *e)
 {
+	last_ns = e->time_ns;
 	loads += e->type == JIT_EVENT_LOAD;
 	unloads += e->type == JIT_EVENT_UNLOAD;
 	others += e->type != JIT_EVENT_LOAD && e->type != JIT_EVENT_UNLOAD;
@@ -73,6 +75,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	jit_source_info(s, &info);
+	printf("age %lld s\n", (long long)(util_now_ns() - last_ns) / 1000000000);
 	printf("loads %lu names %lu unloads %lu others %lu nobytes %lu lines %lu segments %u overruns %llu bad %llu closed %d source %s pid %d\n",
 	       loads, n_names, unloads, others, no_bytes, with_lines, jit_source_n_segments(s), (unsigned long long)info.n_overruns,
 	       (unsigned long long)info.n_bad, info.closed, info.name, info.nspid);
