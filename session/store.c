@@ -79,7 +79,8 @@ static int add_extra(struct session_store *s, uint32_t file, uint64_t key, uint6
 	return 0;
 }
 
-int session_store_add(struct session_store *s, uint32_t file, uint64_t key, uint64_t count)
+/* A new key, a full cell, or an argument that is wrong. */
+static __attribute__((noinline)) int add_slow(struct session_store *s, uint32_t file, uint64_t key, uint64_t count)
 {
 	struct store_cell *c;
 	int r;
@@ -107,11 +108,31 @@ int session_store_add(struct session_store *s, uint32_t file, uint64_t key, uint
 		c->count += (uint32_t)count;
 		return 0;
 	}
-	/* Rare: what a cell has gathered goes aside and it starts afresh with 1 of it, since 0 would mean free. */
+	/* What a cell has gathered goes aside and it starts afresh with 1 of it, since 0 would mean free. */
 	r = add_extra(s, file, key, opdb_add(c->count - 1u, count));
 	if (!r)
 		c->count = 1;
 	return r;
+}
+
+int session_store_add(struct session_store *s, uint32_t file, uint64_t key, uint64_t count)
+{
+	size_t mask = s->n_cells - 1;
+
+	/* The usual case, without a call: a key that is there. Only files that exist are in the table. */
+	for (size_t i = place(s->shift, file, key);; i = (i + 1) & mask) {
+		struct store_cell *c = &s->cells[i];
+		uint32_t have = c->count;
+		if (!have)
+			break;
+		if (c->key == key && c->file == file) {
+			if (count > UINT32_MAX - have)
+				break;
+			c->count = have + (uint32_t)count;
+			return 0;
+		}
+	}
+	return add_slow(s, file, key, count);
 }
 
 int session_store_event(struct session_store *s, uint32_t index, const struct session_event *e)

@@ -161,6 +161,90 @@ static void check_content(const char *name, uint64_t want)
 	session_free(s);
 }
 
+static bool there(const char *session, const char *path)
+{
+	char p[600];
+	struct stat st;
+	snprintf(p, sizeof(p), "%s/%s", dir_of(session), path);
+	return lstat(p, &st) == 0;
+}
+
+static void make_image(const char *session, const char *instance)
+{
+	char p[600];
+	snprintf(p, sizeof(p), "%s/jit/%s", dir_of(session), instance);
+	io_mkdirs(p, 0755);
+	snprintf(p, sizeof(p), "%s/jit/%s/3.jo", dir_of(session), instance);
+	io_replace(p, "x", 1, 0644);
+}
+
+static uint64_t sum_of(const char *session, const char *name)
+{
+	struct session *s;
+	struct total t = { 0 };
+	char *why = NULL;
+	if (session_open_named(&s, dir_of(session), name, &why) < 0) {
+		free(why);
+		return UINT64_MAX;
+	}
+	for (size_t i = 0; i < session_n_files(s); i++)
+		session_file_each(s, i, sum_up, &t);
+	session_free(s);
+	return t.sum;
+}
+
+/* Saving, resetting, the session before, and the images that go with each. */
+static void test_manage(void)
+{
+	struct session_store *s = store_at("m", false);
+	struct session *held;
+	uint64_t first, bytes = 0, gone = 0;
+	char *why = NULL;
+
+	make_image("m", "12-00aa");
+	make_image("m", "13-00bb");
+	add_all(s, 0, 100);
+	session_store_flush(s);
+	first = sum_of("m", "current");
+	ok(first > 0, "samples of the first part");
+	is_int(-EINVAL, session_store_save(s, "a/b"), "no name with a slash");
+	is_int(-EINVAL, session_store_save(s, "current"), "no name that means something else");
+	is_int(0, session_store_save(s, "kept"), "saved under a name");
+	is_int(-EEXIST, session_store_save(s, "kept"), "not twice");
+	is_int((long long)first, (long long)sum_of("m", "kept"), "what was saved");
+	is_int(0, sum_of("m", "current"), "and the store starts anew");
+	is_int(0, session_open(&held, dir_of("m"), &why), "a reader that stays");
+	add_all(s, 100, 200);
+	session_store_flush(s);
+	add_all(s, 200, 300);
+	session_store_flush(s);
+	is_int(0, session_n_files(held), "still has what it opened");
+	session_free(held);
+	is_int(0, session_store_reset(s), "reset with the store open");
+	is_int(0, sum_of("m", "current"), "nothing is left");
+	session_store_free(s);
+	is_int(0, session_save(dir_of("m"), "empty"), "saved without a store");
+	is_int(-ENOENT, session_open(&held, dir_of("m"), &why), "then there is no session");
+	free(why);
+	is_int(0, session_reset(dir_of("m"), &bytes, &gone), "reset without a store");
+	ok(there("m", "jit/12-00aa/3.jo"), "the image that a saved session names stays");
+	ok(!there("m", "jit/13-00bb"), "the one that none names goes");
+	ok(gone == 1 && bytes > 0, "and is counted");
+
+	/* three runs without append: the first one's images go with it */
+	for (unsigned int run = 0; run < 3; run++) {
+		s = store_at("runs", false);
+		make_image("runs", run ? "99-00cc" : "12-00aa");
+		if (!run)
+			add_all(s, 0, 100);
+		session_store_flush(s);
+		session_store_free(s);
+		ok(there("runs", "samples/previous") == (run > 0), "run %u: the session before", run);
+		ok(there("runs", "jit/12-00aa/3.jo") == (run < 2), "run %u: images of the session before that", run);
+	}
+	ok(there("runs", "jit/99-00cc"), "images that were never named are left alone");
+}
+
 int main(void)
 {
 	uint64_t want = 0, one;
@@ -216,6 +300,7 @@ int main(void)
 	session_store_free(s);
 	ok(one == digest_of("appended"), "appending gives the same bytes");
 
+	test_manage();
 	io_remove_tree(-100, root, NULL, NULL);
 	return done_testing();
 }
