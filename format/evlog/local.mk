@@ -39,5 +39,7 @@ check_PROGRAMS += tests/tools/mkevlog
 tests_tools_mkevlog_SOURCES = tests/tools/mkevlog.c tests/unit/evlog-gen.h tests/unit/vectors.h
 tests_tools_mkevlog_LDADD = format/evlog/libevlog.la
 CLI_TESTS += tests/cli/opevlog.sh
+LONG_TESTS += tests/cli/evlog-long.sh
+EXTRA_DIST += tests/cli/evlog-long.sh format/evlog/README.md
 EXTRA_DIST += tests/cli/opevlog.sh
 EXTRA_DIST += tests/data/evlog/vectors.txt

@@ -76,6 +76,7 @@ static int page_close(struct evlog_writer *w, uint32_t stream, uint16_t flags)
 		.lost = s->lost, .flags = flags,
 	};
 	uint32_t len = ALIGN_UP(EVLOG_PAGE_HEADER + s->used, 8u);
+	uint8_t empty[EVLOG_PAGE_HEADER], *page = s->page ? s->page : empty; /* a stream that only syncs needs no page */
 	int ret;
 
 	if (stream) {
@@ -92,15 +93,16 @@ static int page_close(struct evlog_writer *w, uint32_t stream, uint16_t flags)
 		pg.flags |= PGF_EARLY;
 	if (s->lost != s->told_lost)
 		pg.flags |= PGF_MISSED;
-	memset(s->page + EVLOG_PAGE_HEADER + s->used, 0, len - EVLOG_PAGE_HEADER - s->used);
-	evlog_page_make(s->page, w->swap, &pg);
+	if (s->used % 8)
+		memset(page + EVLOG_PAGE_HEADER + s->used, 0, 4);
+	evlog_page_make(page, w->swap, &pg);
 	s->told_lost = s->lost;
 	s->seq++;
 	s->used = 0;
 	s->open = s->early = false;
 	s->made = true;
 	memset(s->valid, 0, sizeof(s->valid));
-	return emit(w, s->page, len);
+	return emit(w, page, len);
 }
 
 static int page_ready(struct evlog_writer *w, struct wstream *s)
@@ -581,16 +583,12 @@ int evlog_writer_sync(struct evlog_writer *w, uint32_t stream, uint64_t time_ns)
 {
 	struct wstream *s;
 	bool moved;
-	int ret;
 
 	if (!stream || stream > w->n_streams || w->finished)
 		return -EINVAL;
 	if (w->error)
 		return w->error;
 	s = &w->s[stream];
-	ret = page_ready(w, s);
-	if (ret < 0)
-		return ret;
 	moved = time_ns > s->end || s->lost != s->told_lost || !s->made;
 	s->end = MAX(s->end, time_ns);
 	return s->open || moved ? page_close(w, stream, 0) : 0;
@@ -603,11 +601,8 @@ int evlog_writer_finish(struct evlog_writer *w)
 	if (w->finished)
 		return w->error;
 	for (uint32_t i = 1; i <= w->n_streams && !ret; i++)
-		if (w->s[i].open || w->s[i].lost != w->s[i].told_lost) {
-			ret = page_ready(w, &w->s[i]);
-			if (!ret)
-				ret = page_close(w, i, 0);
-		}
+		if (w->s[i].open || w->s[i].lost != w->s[i].told_lost)
+			ret = page_close(w, i, 0);
 	if (!ret)
 		ret = page_room(w, 0, 16);
 	if (!ret) {
