@@ -26,7 +26,7 @@ tests_unit_test_pipeline_LDADD = daemon/libpipeline.la lib/libbase.la
 CLI_TESTS += tests/cli/operf.sh tests/cli/opd.sh tests/cli/jvm.sh tests/cli/jvm-named.sh
 LONG_TESTS += tests/cli/jvm-named-long.sh
 EXTRA_DIST += tests/cli/operf.sh tests/cli/opd.sh tests/cli/jvm.sh tests/cli/jvm-named.sh tests/cli/jvm-named-long.sh \
-	tests/java/Hot.java doc/attribution.md
+	tests/java/Hot.java doc/attribution.md daemon/README.md control/README.md
 BENCHES += bench/resolve.sh
 EXTRA_DIST += bench/resolve.sh
 check_PROGRAMS += bench/resolve

@@ -40,7 +40,7 @@ struct opd {
 	struct strbuf registry;
 	uint64_t began_ns, next_flush_ns, n_flushes;
 	int flush_error;
-	bool end;
+	bool end, kallsyms_saved;
 };
 
 static void notice(void *arg, const char *line)
@@ -69,8 +69,9 @@ static int flush(struct opd *d)
 	if (!d->pipeline)
 		return 0;
 	(void)live_save_images(d->live);
-	if (pipeline_totals(d->pipeline)->kernel)
-		(void)live_save_kallsyms(NULL, d->session_dir);
+	/* Reading the kernel's symbols takes it a tenth of a second: not at each flush. */
+	if (pipeline_totals(d->pipeline)->kernel && !d->kallsyms_saved)
+		d->kallsyms_saved = live_save_kallsyms(NULL, d->session_dir) != -ENOSPC;
 	r = pipeline_flush(d->pipeline);
 	d->next_flush_ns = util_now_ns() + d->flush_s * NSEC_PER_SEC;
 	d->n_flushes += r >= 0;
@@ -135,6 +136,7 @@ static int sampling_stop(struct opd *d)
 	if (!d->sampler)
 		return 0;
 	sampler_disable(d->sampler);
+	d->kallsyms_saved = false; /* modules may have come since */
 	r = live_finish(d->live);
 	if (r >= 0)
 		r = flush(d);
