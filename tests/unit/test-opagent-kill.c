@@ -252,6 +252,7 @@ static void real_kills(enum what what, unsigned long n, unsigned long every)
 	unsigned long kills = 0;
 	bool good = true;
 
+	every = MIN(every, n / 2 + 1);
 	for (unsigned long at = every / 2; good && at < n; at += every, kills++) {
 		pid_t pid = start(what);
 		for (unsigned long i = 0; i < at && step(pid); i++)
