@@ -7,7 +7,7 @@ control_libagents_la_CPPFLAGS = $(AM_CPPFLAGS) -DAGENTDIR='"$(libdir)"'
 control_libagents_la_LIBADD = lib/libbase.la $(LIBELF_LIBS)
 
 bin_PROGRAMS += control/operf
-control_operf_SOURCES = control/operf.h control/operf.c control/run.c control/replay.c control/command.c control/said.c
+control_operf_SOURCES = control/runtimes.h control/runtimes.c control/operf.h control/operf.c control/run.c control/replay.c control/command.c control/said.c
 control_operf_LDADD = $(live_libs)
 bin_PROGRAMS += control/opcontrol
 control_opcontrol_SOURCES = control/opcontrol.c

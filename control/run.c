@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "control/operf.h"
+#include "control/runtimes.h"
 #include "lib/io.h"
 #include "lib/msg.h"
 
@@ -85,18 +86,29 @@ static void in_child(void *arg)
 {
 	struct run *r = arg;
 
+	struct runtimes_opts ro = { .off = r->o->no_agents, .callgraph = r->o->callgraph };
+
 	if (r->o->agents_env)
 		agents_environment(r->agents);
+	(void)runtimes_environment(r->argv[0], &ro);
 	if (r->o->jit_dir)
 		setenv("OPJIT_DIR", r->o->jit_dir, 1);
 }
 
 static int command_open(struct run *r)
 {
+	struct runtimes_opts ro = { .off = r->o->no_agents, .callgraph = r->o->callgraph };
+	AUTO_STRBUF said = STRBUF_INIT;
 	int e = agents_prepare_command(r->agents, r->o->command, &r->argv);
 
+	if (e > 0)
+		msg_debug("gave the command %s", r->argv[1]);
+	if (e == 0)
+		e = runtimes_prepare_command(&r->argv, &ro, &said);
 	if (e < 0)
 		return msg_errno(e, "cannot prepare the command");
+	if (said.len)
+		msg_debug("gave the command %s", said.buf);
 	e = command_start(&r->command, r->argv, in_child, r);
 	return e < 0 ? msg_errno(e, "cannot start a process") : 0;
 }
@@ -182,6 +194,7 @@ static int live_open_for(struct run *r)
 	struct live_opts lo = {
 		.pipeline = r->pipeline, .sampler = r->sampler, .agents = r->agents, .session_dir = r->o->session_dir,
 		.attach_at_start = r->o->n_pids > 0,
+		.remove_maps = r->o->command && !r->o->no_agents && !runtimes_asked_already(r->o->command),
 	};
 	int e = live_new(&r->live, &lo);
 

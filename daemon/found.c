@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "jitconv/foreign.h"
 #include "lib/io.h"
@@ -23,6 +25,7 @@ struct watch { /* a process with memory that looks like a JIT's */
 	int rootfd;            /* its /proc/PID/root, kept so that its files are found after its exit */
 	uint64_t next_ns, wait_ns;
 	bool map_found, refused;
+	const char *map_dir;   /* where the map was */
 	unsigned int n_dumps;
 	uint64_t dumps[MAX_DUMPS]; /* inodes */
 	char *tmpdir;
@@ -33,6 +36,7 @@ struct found {
 	found_fn *fn;
 	found_refused_fn *refused;
 	void *arg;
+	bool remove_maps;
 	struct watch **w;
 	size_t n, room;
 	struct u64map by_pid;  /* pid -> index + 1 */
@@ -171,6 +175,7 @@ static int look_for_map(struct found *f, struct watch *w, uint64_t now_ns)
 		r = path.error ? 1 : take(f, w, JIT_FORMAT_PERFMAP, path.buf, now_ns);
 		if (r <= 0) {
 			w->map_found = true;
+			w->map_dir = dirs[i];
 			return r;
 		}
 	}
@@ -214,6 +219,20 @@ static int on_mmap(struct found *f, const struct ev *e)
 	return dump ? on_dump(f, w, e) : 0;
 }
 
+void found_remove_maps(struct found *f, bool on) { f->remove_maps = on; }
+
+/* The file stays open in its source: only the name goes. */
+static void remove_map(const struct watch *w)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+	AUTO_CLOSE int dir = (int)syscall(SYS_openat2, w->rootfd, w->map_dir, &how, sizeof(how));
+	char name[32];
+
+	snprintf(name, sizeof(name), "perf-%d.map", w->nspid);
+	if (dir >= 0)
+		unlinkat(dir, name, 0);
+}
+
 int found_event(struct found *f, const struct ev *e)
 {
 	struct watch *w;
@@ -234,6 +253,8 @@ int found_event(struct found *f, const struct ev *e)
 		w = watch_of(f, e->pid);
 		if (w && (r = look_for_map(f, w, e->time_ns)) > 0)
 			r = 0;
+		if (w && f->remove_maps && w->map_dir)
+			remove_map(w);
 		watch_drop(f, e->pid);
 		return r;
 	default:

@@ -66,6 +66,7 @@ int live_new(struct live **ret, const struct live_opts *o)
 		live_free(l);
 		return -ENOMEM;
 	}
+	found_remove_maps(l->found, o->remove_maps);
 	*ret = l;
 	return 0;
 }

@@ -95,3 +95,5 @@ CLI_TESTS += tests/cli/abi.sh tests/cli/archive.sh tests/cli/oprofile.sh tests/c
 EXTRA_DIST += tests/cli/abi.sh tests/cli/archive.sh tests/cli/oprofile.sh tests/cli/abi-jvm.sh
 CLI_TESTS += tests/cli/opagent-abi.sh tests/cli/opagent-outside.sh
 EXTRA_DIST += tests/cli/opagent-abi.sh tests/cli/opagent-outside.sh tests/abi/libopagent.abi doc/format-ring.md doc/format-image.md
+CLI_TESTS += tests/cli/runtimes.sh
+EXTRA_DIST += tests/cli/runtimes.sh

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/runtimes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#define NODE_SWITCH "--perf-basic-prof-only-functions" /* unlike --perf-basic-prof it leaves no V8 log behind */
+#define OTP_MIN 25
+
+struct runtime {
+	const char *prefix;         /* of the base name; what follows may be digits, dots and dashes */
+	const char *const *args;    /* put in behind argv[0] */
+	const char *already;        /* an argument that begins so: the user has decided */
+	bool (*understands)(const char *program);
+};
+
+static const char *base_of(const char *program)
+{
+	const char *slash = strrchr(program, '/');
+
+	return slash ? slash + 1 : program;
+}
+
+static bool is_called(const char *program, const char *prefix)
+{
+	const char *base = base_of(program);
+	size_t n = strlen(prefix);
+
+	return !strncmp(base, prefix, n) && base[n + strspn(base + n, "0123456789.-")] == '\0';
+}
+
+/* The newest release below an Erlang installation. */
+static unsigned int otp_release(const char *dir)
+{
+	unsigned int newest = 0;
+	struct dirent *e;
+	DIR *d = opendir(dir);
+
+	if (!d)
+		return 0;
+	while ((e = readdir(d))) {
+		uint64_t v;
+		if (util_parse_u64(e->d_name, 10, 1000, &v) == 0)
+			newest = MAX(newest, (unsigned int)v);
+	}
+	closedir(d);
+	return newest;
+}
+
+static bool otp_has_jit(const char *program)
+{
+	AUTO_STRBUF dir = STRBUF_INIT_CAP(4096);
+	AUTO_FREE char *real = strchr(program, '/') ? realpath(program, NULL) : NULL;
+	char *slash = real ? strrchr(real, '/') : NULL;
+
+	if (slash) { /* …/lib/erlang/bin/erl */
+		*slash = '\0';
+		strbuf_addf(&dir, "%s/../releases", real);
+		if (otp_release(strbuf_str(&dir)) >= OTP_MIN)
+			return true;
+	}
+	return otp_release("/usr/lib/erlang/releases") >= OTP_MIN || otp_release("/usr/local/lib/erlang/releases") >= OTP_MIN;
+}
+
+static const char *const node_args[] = { NODE_SWITCH, NULL };
+static const char *const php_args[] = { "-d", "opcache.jit_debug=16", NULL };
+static const char *const erl_args[] = { "+JPperf", "map", NULL };
+
+static const struct runtime runtimes[] = {
+	{ "node", node_args, "--perf-", NULL },
+	{ "nodejs", node_args, "--perf-", NULL },
+	{ "php", php_args, "opcache.jit_debug", NULL },
+	{ "erl", erl_args, "+JPperf", otp_has_jit },
+};
+
+static const struct runtime *runtime_of(char **argv)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++) {
+		const struct runtime *rt = &runtimes[i];
+		if (!is_called(argv[0], rt->prefix) || (rt->understands && !rt->understands(argv[0])))
+			continue;
+		for (size_t k = 1; argv[k]; k++)
+			if (!strncmp(argv[k], rt->already, strlen(rt->already)))
+				return NULL;
+		return rt;
+	}
+	return NULL;
+}
+
+int runtimes_prepare_command(char ***argv, const struct runtimes_opts *o, struct strbuf *said)
+{
+	const struct runtime *rt = o->off || !(*argv)[0] ? NULL : runtime_of(*argv);
+	size_t n = 0, extra = 0;
+	char **out;
+
+	if (!rt)
+		return 0;
+	while ((*argv)[n])
+		n++;
+	while (rt->args[extra])
+		extra++;
+	out = calloc(n + extra + 1, sizeof(*out));
+	if (!out)
+		return -ENOMEM;
+	for (size_t i = 0; i < extra; i++) {
+		out[1 + i] = strdup(rt->args[i]);
+		if (!out[1 + i]) {
+			for (size_t k = 0; k < i; k++)
+				free(out[1 + k]);
+			free(out);
+			return -ENOMEM;
+		}
+		strbuf_addf(said, "%s%s", said->len ? " " : "", rt->args[i]);
+	}
+	out[0] = (*argv)[0];
+	memcpy(out + 1 + extra, *argv + 1, (n - 1) * sizeof(*out));
+	free(*argv);
+	*argv = out;
+	return 1;
+}
+
+/* Appends a switch to a variable that holds several, unless `already` stands in it. */
+static int env_add(const char *name, const char *value, const char *already)
+{
+	AUTO_STRBUF sb = STRBUF_INIT_CAP(1 << 20);
+	const char *was = getenv(name);
+
+	if (was && strstr(was, already))
+		return 0;
+	strbuf_addf(&sb, "%s%s%s", was ? was : "", was && *was ? " " : "", value);
+	if (sb.error)
+		return sb.error;
+	return setenv(name, sb.buf, 1) < 0 ? -errno : 1;
+}
+
+int runtimes_environment(const char *program, const struct runtimes_opts *o)
+{
+	static const char *const otp_tools[] = { "elixir", "mix", "iex", "rebar3", "escript" };
+	int set = 0, r;
+
+	if (o->off)
+		return 0;
+	if ((r = env_add("NODE_OPTIONS", NODE_SWITCH, "--perf-")) < 0)
+		return r;
+	set |= r;
+	for (size_t i = 0; i < ARRAY_SIZE(otp_tools); i++)
+		if (is_called(program, otp_tools[i]) && otp_has_jit("erl")) {
+			if ((r = env_add("ERL_FLAGS", "+JPperf map", "+JPperf")) < 0)
+				return r;
+			set |= r;
+		}
+	/* Quiet, and without meaning to everybody else. */
+	if (setenv("DOTNET_PerfMapEnabled", "1", 0) < 0 || (o->callgraph && setenv("PYTHONPERFSUPPORT", "1", 0) < 0))
+		return -errno;
+	return 1 | set;
+}
+
+bool runtimes_asked_already(char *const argv[])
+{
+	static const char *const words[] = { "--perf-", "+JPperf", "opcache.jit_debug", "-Xperf" };
+	static const char *const vars[] = { "NODE_OPTIONS", "ERL_FLAGS", "DOTNET_PerfMapEnabled", "PYTHONPERFSUPPORT" };
+
+	for (size_t i = 0; argv[i]; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(words); k++)
+			if (strstr(argv[i], words[k]))
+				return true;
+	for (size_t k = 0; k < ARRAY_SIZE(vars); k++)
+		if (getenv(vars[k]) && (k > 1 || strstr(getenv(vars[k]), "erf")))
+			return true;
+	return false;
+}
