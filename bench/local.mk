@@ -26,3 +26,6 @@ bench_evlog_LDADD = format/evlog/libevlog.la
 bench_evlog_LDFLAGS = -pthread
 BENCHES += bench/evlog.sh
 EXTRA_DIST += bench/evlog.sh bench/evlog-lttng.h
+# rst: packed traces
+BENCHES += bench/rst.sh
+EXTRA_DIST += bench/rst.sh
