@@ -22,8 +22,8 @@ report_opannotate_LDADD = $(REPORT_LIBS) $(BFD_LIBS)
 # --- opevlog
 bin_PROGRAMS += report/opevlog
 report_opevlog_SOURCES = report/opevlog.h report/opevlog.c report/opevlog-file.c report/opevlog-show.c \
-	report/opevlog-edit.c report/opevlog-convert.c report/opevlog-ctf.c
-report_opevlog_LDADD = format/evlog/libevlog.la format/abi/libabi.la lib/libbase.la
+	report/opevlog-edit.c report/opevlog-convert.c report/opevlog-ctf.c report/opevlog-rst.c
+report_opevlog_LDADD = format/rst/librst.la format/evlog/libevlog.la format/abi/libabi.la lib/libbase.la
 # --- abi: the tools of the formats and of sessions that travel
 bin_PROGRAMS += report/opabi
 report_opabi_SOURCES = report/opabi.h report/opabi.c report/opabi_dump.c

@@ -638,7 +638,7 @@ int cmd_convert(const struct options *o, char **files)
 	int ret;
 
 	if (!o->format) {
-		msg_error("say what to with --format=opel, pmclog, ctf, script, json or abi");
+		msg_error("say what to with --format=opel, pmclog, ctf, script, json, abi or rst");
 		return -EINVAL;
 	}
 	if (!files)
@@ -653,6 +653,8 @@ int cmd_convert(const struct options *o, char **files)
 		ret = -EINVAL;
 	} else if (!strcmp(o->format, "pmclog")) {
 		ret = to_stream(&f, o, convert_to_pmclog);
+	} else if (!strcmp(o->format, "rst")) {
+		ret = to_stream(&f, o, convert_to_rst);
 	} else if (!strcmp(o->format, "script")) {
 		ret = to_stream(&f, o, convert_script);
 	} else if (!strcmp(o->format, "json")) {
@@ -665,7 +667,7 @@ int cmd_convert(const struct options *o, char **files)
 		ret = o->notes && o->samples && o->names ? convert_to_abi(&f, o) :
 		      (msg_error("abi: name all of --notes, --samples and --names"), -EINVAL);
 	} else {
-		msg_error("--format=%s: none of opel, pmclog, ctf, script, json, abi", o->format);
+		msg_error("--format=%s: none of opel, pmclog, ctf, script, json, abi, rst", o->format);
 		ret = -EINVAL;
 	}
 	evfile_close(&f);

@@ -10,7 +10,7 @@
 #include "report/opevlog.h"
 
 enum { OPT_RAW = 256, OPT_LENIENT, OPT_FROM, OPT_TO, OPT_PID, OPT_CPU, OPT_FORMAT, OPT_NOTES, OPT_SAMPLES, OPT_NAMES,
-       OPT_FTRACE, OPT_IDLE };
+       OPT_FTRACE, OPT_IDLE, OPT_RST };
 
 static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "dump, stat, follow: one JSON object a line", 1 },
@@ -21,7 +21,8 @@ static const struct argp_option options[] = {
 	{ "pid", OPT_PID, "PID", 0, "dump, cut: only this process", 2 },
 	{ "cpu", OPT_CPU, "CPU", 0, "dump, cut: only this CPU", 2 },
 	{ "output", 'o', "FILE", 0, "cut, merge, convert: where to; - is standard output", 3 },
-	{ "format", OPT_FORMAT, "FORMAT", 0, "convert: opel, pmclog, ctf, script, json or abi", 3 },
+	{ "format", OPT_FORMAT, "FORMAT", 0, "convert: opel, pmclog, ctf, script, json, abi or rst", 3 },
+	{ "rst", OPT_RST, NULL, 0, "convert: as --format=rst", 3 },
 	{ "notes", OPT_NOTES, "FILE", 0, "convert: the opnd file of the format abi", 3 },
 	{ "samples", OPT_SAMPLES, "FILE", 0, "convert: the opsd file of the format abi", 3 },
 	{ "names", OPT_NAMES, "FILE", 0, "convert: the ophd file of the format abi", 3 },
@@ -86,6 +87,9 @@ static error_t parse(int key, char *arg, struct argp_state *st)
 		break;
 	case OPT_FORMAT:
 		s->o.format = arg;
+		break;
+	case OPT_RST:
+		s->o.format = "rst";
 		break;
 	case OPT_NOTES:
 		s->o.notes = arg;

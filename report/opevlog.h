@@ -64,6 +64,7 @@ int convert_from_pmclog(const struct evfile *f, const char *out);
 int convert_to_abi(const struct evfile *f, const struct options *o);
 int convert_from_abi(const struct options *o, const char *out);
 int convert_script(const struct evfile *f, FILE *out);
+int convert_to_rst(const struct evfile *f, FILE *out);
 
 /* Runs the merge over a whole log, sinks as evlog_merge_new's. Says what is wrong with the log. */
 int evfile_merge(const struct evfile *f, ev_sink_fn *fn, evlog_user_fn *user, void *arg, struct evlog_merge **keep);

@@ -121,6 +121,17 @@ like "$work/out" '"Rec# 1"' 'the pairs are in a trace'
 run diffrst -allowdiff timestamp -o - "$t/a.rst" "$t/c.rst"
 is 0 "$status" 'and allowed ones are none'
 
+# --- samples of an event log
+PATH=$build/report:$PATH
+"$build/tests/tools/mkevlog" "$t/a.opel" 2000 1
+run opevlog convert --rst -o "$t/o.rst" "$t/a.opel"
+is 0 "$status" 'opevlog convert --rst'
+run trconv -c "$t/o.rst"
+is "$(opevlog dump "$t/a.opel" | grep -c ' sample ')" "$(awk '$1 == "instruction" {print $2}' "$work/out")" 'an instruction for each sample'
+run rstcheck "$t/o.rst"
+is 0 "$status" 'and well made'
+[ "$status" = 0 ] || show "$work/out"
+
 # --- the real traces
 if [ -f "$data/rst_trace.rz2.gz" ]; then
 	sum() { rstzip -d "$1" | sha256sum | cut -d' ' -f1; }
