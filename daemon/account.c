@@ -252,6 +252,8 @@ static int sample(struct account *a, const struct ev *e, bool final)
 	if ((r = session_store_add(a->s, (uint32_t)f, h.key, 1)) < 0)
 		return r;
 	count(a->totals, &h, e->time_ns);
+	if (a->o.trace)
+		a->o.trace(a->o.trace_arg, e, &h);
 	return a->o.callgraph ? stack(a, p, e, f, h.key) : 0;
 }
 

@@ -7,11 +7,16 @@
 
 struct account;
 
+/* For tests and diagnoses: each sample once it has its final place; both pointers are valid during the call. */
+typedef void account_trace_fn(void *arg, const struct ev *e, const struct hit *h);
+
 struct account_opts {
 	bool callgraph;
 	bool separate_tgid;       /* for files and the kernel too; JIT images and ranges always are by process */
 	bool separate_tid, separate_cpu;
 	uint64_t from_ns, to_ns;  /* samples outside are not counted; to 0 = no end */
+	account_trace_fn *trace;  /* NULL = none */
+	void *trace_arg;
 };
 
 /* r and s stay the caller's. */

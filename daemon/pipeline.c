@@ -9,7 +9,11 @@
 
 #include "lib/io.h"
 
-#define SLACK_NS (50 * NSEC_PER_MSEC) /* beyond the sources' lags */
+/*
+ * Beyond the sources' lags: how long after its stamp a record may arrive. Some VMs tell from a thread of their own, which a
+ * loaded machine lets wait; what it costs is memory for the samples of that time.
+ */
+#define SLACK_NS (250 * NSEC_PER_MSEC)
 
 struct kept_page {
 	size_t len;

@@ -279,6 +279,11 @@ struct jit_found {
 	enum hit_quality live_quality;
 };
 
+static bool tells_no_end(const struct jitsrc *s)
+{
+	return s->kind == JIT_SOURCE_JITDUMP;
+}
+
 /* Over all sources of the process: the newest of those live, else the first to come within its lag. */
 static void find_jit(const struct proc *p, uint64_t time_ns, uint64_t ip, struct jit_found *f)
 {
@@ -298,7 +303,8 @@ static void find_jit(const struct proc *p, uint64_t time_ns, uint64_t ip, struct
 			bool ambiguous = at.overwritten && in_lag && !at.next.since_unknown;
 
 			f->live_src = ref->src;
-			f->live = ambiguous ? at.next : at.live;
+			/* Sources that never tell an end stamp at the change, as a rule: there the older is the better guess. */
+			f->live = ambiguous && !tells_no_end(ref->src) ? at.next : at.live;
 			f->live_quality = ambiguous ? HIT_AMBIGUOUS : HIT_EXACT;
 		}
 		if (!at.has_live && at.has_next && (in_lag || at.next.since_unknown) &&

@@ -97,3 +97,10 @@ CLI_TESTS += tests/cli/opagent-abi.sh tests/cli/opagent-outside.sh
 EXTRA_DIST += tests/cli/opagent-abi.sh tests/cli/opagent-outside.sh tests/abi/libopagent.abi doc/format-ring.md doc/format-image.md
 CLI_TESTS += tests/cli/runtimes.sh
 EXTRA_DIST += tests/cli/runtimes.sh
+# fakejit: a JIT with a known truth, and the judge of what was made of it
+check_PROGRAMS += tests/fakejit/fakejit tests/fakejit/judge
+tests_fakejit_fakejit_SOURCES = tests/fakejit/fakejit.c tests/fakejit/post.c tests/fakejit/post.h
+tests_fakejit_fakejit_LDADD = libopagent/libopagent-test.la -lpthread
+tests_fakejit_judge_LDADD = daemon/libpipeline.la lib/libbase.la -lm
+CLI_TESTS += tests/cli/fakejit.sh
+EXTRA_DIST += tests/cli/fakejit.sh

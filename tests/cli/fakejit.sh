@@ -1,0 +1,191 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The name of each sample against what a JIT with a known truth really ran. doc/attribution.md tells the rules.
+. "$(dirname "$0")/lib.sh"
+may_sample || skip_all "perf_event_open is not allowed here"
+[ "$(uname -m)" = x86_64 ] || skip_all "fakejit makes x86-64 code"
+cd "$work" || exit 1
+fakejit=$build/tests/fakejit/fakejit judge=$build/tests/fakejit/judge
+export FAKEJIT_DIR=$work
+
+# played NAME: runs the script on stdin under operf; $work/NAME.truth and NAME.s/log/events.opel
+played() {
+	cat >"$1.jit"
+	if ! operf --freq 997 --keep-log -d "$1.s" "$fakejit" "$work/$1.truth" "$work/$1.jit" >"$1.out" 2>&1; then
+		show "$1.out"
+		return 1
+	fi
+}
+# truth NAME DESCRIPTION [OPTION…]: the script on stdin, judged.
+truth() {
+	local name=$1 what=$2
+	shift 2
+	if played "$name" && "$judge" "$@" "$name.truth" "$name.s/log/events.opel" "$name.j" >"$name.verdict" 2>&1; then
+		pass "$what"
+	else
+		fail "$what"
+		show "$name.out"
+		"$judge" --dump "$name.truth" "$name.s/log/events.opel" "$name.d" 2>&1 | grep -vE ' (right|near) truth' | head -40 | sed 's/^/# /'
+	fi
+	sed "s/^/# $name: /" "$name.verdict"
+}
+
+truth reuse '200 versions at one address, stamped at the change: right, and in the right shares' --share <<'END'
+area anon 65536
+source opagent
+versions 200 15 4096 512
+END
+truth lost 'unloads lost' --share <<'END'
+area anon 65536
+source opagent
+set unload off
+versions 60 15 4096 512
+END
+truth delayed 'told 50 ms late, with true stamps' --share <<'END'
+area anon 65536
+source opagent
+set delay 50
+versions 60 15 4096 512
+END
+truth stamped 'stamped 5 ms late, unloads prompt' <<'END'
+area anon 65536
+source opagent 20
+set stamp 5
+versions 60 30 4096 512
+END
+truth silent 'stamped 5 ms late, no unloads: ambiguous, never silently wrong' --ambiguous <<'END'
+area anon 65536
+source opagent 20
+set stamp 5
+set unload off
+versions 40 60 4096 512
+END
+check 'and there are such samples' grep -qE 'ambiguous [1-9]' silent.verdict
+truth overlap 'overlapping partly: what is not covered stays its own' <<'END'
+area anon 65536
+source opagent
+make a 4096 512 200
+spin a 300
+make b 4352 512
+spin b 300
+spin a 300
+make c 4000 2000
+spin c 300
+drop c
+END
+truth moved 'code moved, and its old place used anew' <<'END'
+area anon 65536
+source opagent
+make a 4096 512
+spin a 300
+move a 8192
+make b 4096 512
+spin a 300
+spin b 300
+move a 16384
+spin a 300
+END
+truth forked 'a fork in the middle: inherited and new code in the child, reuse in the parent' <<'END'
+area anon 65536
+source opagent
+make a 4096 512
+make b 8192 512
+spin a 200
+fork 5
+spin a 200
+make c 8192 512
+spin c 300
+versions 10 15 16384 512
+spin a 100
+drop a
+versions 20 15 4096 512
+spin b 200
+wait
+END
+truth memfd 'two mappings of one memfd' <<'END'
+area memfd 65536
+source opagent
+versions 40 15 4096 512
+END
+truth protect 'RW made RX before each run' <<'END'
+area wx 65536
+source opagent
+versions 40 15 4096 512
+END
+truth huge 'huge pages' <<'END'
+area huge 4194304
+source opagent
+versions 20 15 2097152 512
+END
+truth remap 'the mapping grown, then moved with mremap' <<'END'
+area anon 65536
+source opagent
+make a 4096 512
+spin a 300
+grow 65536
+make b 69632 512
+spin b 300
+remap
+spin a 300
+spin b 300
+versions 20 15 4096 512
+END
+cat >second.jit <<'END'
+area anon 65536
+source opagent
+make after 4096 512
+spin after 300
+versions 20 15 8192 512
+END
+truth exec 'exec in the middle' <<END
+area anon 65536
+source opagent
+make before 4096 512
+spin before 300
+versions 20 15 8192 512
+exec $work/second.jit
+END
+truth threads 'two threads, each with its own address' <<'END'
+area anon 65536
+source opagent
+thread 1
+versions 40 15 4096 512
+versions 40 15 8192 512
+join
+END
+truth two 'two JITs in one process: libopagent and a jitdump' --ambiguous <<'END'
+area anon 65536
+source opagent
+make a 4096 512
+spin a 300
+source jitdump
+make b 8192 512
+spin b 300
+versions 20 15 16384 512
+jit 0
+drop a
+versions 20 15 4096 512
+spin b 200
+END
+truth dropin 'the drop-in interface, which stamps by itself' --share <<'END'
+area anon 65536
+source dropin
+versions 60 15 4096 512
+END
+truth jitdump 'a jitdump, which knows no unload: the right name; near the next load counted as ambiguous' --share <<'END'
+area anon 65536
+source jitdump
+versions 60 30 4096 512
+END
+truth perfmap 'a perf map of code that stays' --share <<'END'
+area anon 65536
+source perfmap
+make a 4096 512
+make b 8192 512
+make c 12288 512
+sleep 300
+spin a 600
+spin b 400
+spin c 200
+END
+done_testing
