@@ -279,6 +279,12 @@ struct jit_found {
 	enum hit_quality live_quality;
 };
 
+/* One that tells when its code came to life stands before one that does not (a perf map beside an agent). */
+static bool newer(const struct jittl_region *a, const struct jittl_region *b)
+{
+	return a->since_unknown != b->since_unknown ? b->since_unknown : a->load_ns > b->load_ns;
+}
+
 static bool tells_no_end(const struct jitsrc *s)
 {
 	return s->kind == JIT_SOURCE_JITDUMP;
@@ -299,7 +305,7 @@ static void find_jit(const struct proc *p, uint64_t time_ns, uint64_t ip, struct
 			continue;
 		jittl_find(ref->src->tl, ip, t, &at);
 		in_lag = at.has_next && at.next.load_ns - t <= ref->src->lag_ns;
-		if (at.has_live && (!f->live_src || at.live.load_ns > f->live.load_ns)) {
+		if (at.has_live && (!f->live_src || newer(&at.live, &f->live))) {
 			bool ambiguous = at.overwritten && in_lag && !at.next.since_unknown;
 
 			f->live_src = ref->src;

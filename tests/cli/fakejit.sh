@@ -35,6 +35,13 @@ area anon 65536
 source opagent
 versions 200 15 4096 512
 END
+# A judge that cannot fail would be worth nothing: the versions' names turned by one must not pass.
+if [ -e reuse.truth ]; then
+	awk '$1 == "R" { n = $4; $4 = last == "" ? n : last; last = n } { print }' reuse.truth >turned.truth
+	check 'names turned by one version are found wrong' sh -c \
+		"! '$judge' turned.truth reuse.s/log/events.opel turned.j >turned.verdict"
+	like turned.verdict 'right 0\.[0-9]+ %' 'all of them'
+fi
 truth lost 'unloads lost' --share <<'END'
 area anon 65536
 source opagent
@@ -117,17 +124,19 @@ area huge 4194304
 source opagent
 versions 20 15 2097152 512
 END
-truth remap 'the mapping grown, then moved with mremap' <<'END'
+truth remap 'the mapping moved with mremap, then grown' <<'END'
 area anon 65536
 source opagent
 make a 4096 512
-spin a 300
-grow 65536
-make b 69632 512
-spin b 300
+make b 8192 512
+spin a 200
+spin b 200
 remap
-spin a 300
-spin b 300
+spin a 200
+grow 65536
+make c 69632 512
+spin c 200
+spin b 200
 versions 20 15 4096 512
 END
 cat >second.jit <<'END'
@@ -188,4 +197,34 @@ spin a 600
 spin b 400
 spin c 200
 END
+rm -f "/tmp/perf-$(awk '$1 == "R" { print $2; exit }' perfmap.truth).map"
+
+# --- beside perf, in one run: its jitdump through inject, and its map
+beside() {
+	cat >side.jit <<'END'
+area anon 65536
+source opagent
+also jitdump
+also perfmap
+versions 200 15 4096 512
+END
+	operf --freq 997 --keep-log -d side.s perf --buildid-dir "$work/debug" record -q -B -N -k mono -e cpu-clock -F 997 -o side.data \
+		"$fakejit" "$work/side.truth" "$work/side.jit" >side.out 2>&1 || { show side.out; return 1; }
+	"$judge" --share side.truth side.s/log/events.opel side.j >side.verdict 2>&1
+	status=$?
+	sed 's/^/# opjit: /' side.verdict
+	[ $status = 0 ] || "$judge" --dump side.truth side.s/log/events.opel side.d | grep -vE ' (right|near) truth' | head -20 | sed 's/^/# /'
+	perf --buildid-dir "$work/debug" inject --jit -i side.data -o side.jitted >>side.out 2>&1
+	perf --buildid-dir "$work/debug" script --ns -F pid,tid,time,ip,sym -i side.data >side.map 2>>side.out
+	perf --buildid-dir "$work/debug" script --ns -F pid,tid,time,ip,sym -i side.jitted >side.inject 2>>side.out
+	"$judge" --perf side.truth side.inject | sed 's/^/# perf inject --jit: /'
+	"$judge" --perf side.truth side.map | sed 's/^/# perf map: /'
+	rm -f "/tmp/perf-$(awk '$1 == "R" { print $2; exit }' side.truth).map"
+	return $status
+}
+if perf record -k mono -e cpu-clock -o "$work/try.data" true >/dev/null 2>&1; then
+	check '200 versions again, told in three ways at once' beside
+else
+	skip 'no perf that can record here'
+fi
 done_testing

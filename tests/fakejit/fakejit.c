@@ -274,6 +274,18 @@ static void versions(unsigned int n, double ms, size_t offset, size_t size, doub
 
 /* --- memory ----------------------------------------------------------------------------------------------- */
 
+#define ROOM ((size_t)16 << 20)
+
+/* Addresses that nothing else takes, so that an area can grow. */
+static uint8_t *reserve(void)
+{
+	uint8_t *at = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (at == MAP_FAILED)
+		die("mmap");
+	return at;
+}
+
 static void area_new(const char *kind, size_t size)
 {
 	int rwx = PROT_READ | PROT_WRITE | PROT_EXEC, flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -295,7 +307,7 @@ static void area_new(const char *kind, size_t size)
 
 		area->run = huge ? mmap(NULL, size, rwx, flags | MAP_HUGETLB, -1, 0) : MAP_FAILED;
 		if (area->run == MAP_FAILED)
-			area->run = mmap(NULL, size, rwx, flags, -1, 0);
+			area->run = mmap(reserve(), size, rwx, flags | MAP_FIXED, -1, 0);
 		if (huge && area->run != MAP_FAILED)
 			(void)madvise(area->run, size, MADV_HUGEPAGE);
 		area->write = area->run;
@@ -307,19 +319,19 @@ static void area_new(const char *kind, size_t size)
 static void grow(size_t more)
 {
 	void *at = mmap(area->run + area->size, more, PROT_READ | PROT_WRITE | PROT_EXEC,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 
-	if (at != area->run + area->size)
-		die("no room behind the area");
+	if (at == MAP_FAILED)
+		die("grow");
 	area->size += more;
 }
 
 static void remap(void)
 {
-	uint8_t *to = mmap(NULL, area->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *old = area->run;
+	uint8_t *to = reserve(), *old = area->run;
 	uint64_t t;
 
-	if (to == MAP_FAILED || mremap(old, area->size, area->size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
+	if (mremap(old, area->size, area->size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
 		die("mremap");
 	if (area->write == old)
 		area->write = to;

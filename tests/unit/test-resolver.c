@@ -84,15 +84,20 @@ static void proc_is(int pid, uint64_t t, uint32_t execs, const char *exe, const 
 	resolver_early(r, &e);
 }
 
-static void source(int pid, uint64_t t, uint32_t number, uint64_t lag, const char *instance)
+static void source_kind(int pid, uint64_t t, uint32_t number, uint64_t lag, const char *instance, uint32_t kind)
 {
 	struct ev e = { .type = EV_JITSRC, .time_ns = t, .pid = pid, .tid = pid };
 
 	e.u.jitsrc.source = number;
-	e.u.jitsrc.kind = JIT_SOURCE_OPAGENT1;
+	e.u.jitsrc.kind = kind;
 	e.u.jitsrc.lag_ns = lag;
 	e.u.jitsrc.instance = instance;
 	resolver_early(r, &e);
+}
+
+static void source(int pid, uint64_t t, uint32_t number, uint64_t lag, const char *instance)
+{
+	source_kind(pid, t, number, lag, instance, JIT_SOURCE_OPAGENT1);
 }
 
 /* A source of process pid that its marker announced. */
@@ -427,6 +432,46 @@ static void test_move_two(void)
 	end();
 }
 
+static void test_foreign(void)
+{
+	begin();
+	comm(10, 1 * S, "vm", true);
+	mapped(10, 1 * S, CODE, 0x100000, 0, "//anon");
+	source_kind(10, 1 * S, 1, LAG, "10-00112233445566aa", JIT_SOURCE_JITDUMP);
+	load(1, 2 * S, 1, CODE, 0x100);
+	load(1, 4 * S, 2, CODE, 0x100);
+	ok(is_region(at(10, 4 * S - 1, CODE), 1, HIT_AMBIGUOUS, 0), "jitdump, within the lag: ambiguous, given to the older");
+	ok(is_region(at(10, 4 * S - LAG - 1, CODE), 1, HIT_EXACT, 0), "jitdump, before the lag: exact");
+	ok(is_region(at(10, 4 * S, CODE), 2, HIT_EXACT, 0), "jitdump, from the stamp on: the newer");
+	ok(is_region(at(10, 2 * S - LAG, CODE), 1, HIT_BACKDATED, 0), "jitdump, where nothing lived: backdated");
+	source_kind(10, 1 * S, 2, 0, "10-00112233445566bb", JIT_SOURCE_PERFMAP);
+	jit(2, JIT_EVENT_LOAD, 5 * S, 77, CODE, 0x100, JIT_METHOD, JIT_TIME_UNKNOWN);
+	jit(2, JIT_EVENT_LOAD, 5 * S, 78, CODE + 0x1000, 0x100, JIT_METHOD, JIT_TIME_UNKNOWN);
+	ok(is_region(at(10, 6 * S, CODE), 2, HIT_EXACT, 0), "a source without times stands behind one with times");
+	ok(is_region(at(10, 6 * S, CODE + 0x1000), 78, HIT_EXACT, 0), "and serves where that has nothing");
+	end();
+}
+
+static void test_backwards(void)
+{
+	jit_begin();
+	/* told in the wrong order, by a clock that runs backwards: the stamps alone count */
+	for (uint64_t i = 0; i < 50; i++)
+		load(1, 100 * S - i * S, 1 + i, CODE, 0x100);
+	bool good = true;
+	for (uint64_t i = 0; i < 50; i++)
+		good &= is_region(at(10, 100 * S - i * S + 1, CODE), 1 + i, HIT_EXACT, 0);
+	ok(good, "clock running backwards: each from its stamp on");
+	/* 64 regions that overlap each other: the last one loaded has the address */
+	for (uint64_t i = 0; i < 64; i++)
+		load(1, 200 * S + i, 100 + i, CODE + 0x1000 + 16 * i, 0x1000);
+	good = true;
+	for (uint64_t i = 0; i < 64; i++)
+		good &= is_region(at(10, 201 * S, CODE + 0x1000 + 16 * i), 100 + i, HIT_EXACT, 0);
+	ok(good, "overlapping without end: the newest, and of each older one the part that is not covered");
+	end();
+}
+
 static void test_binding(void)
 {
 	begin();
@@ -545,6 +590,8 @@ int main(void)
 	test_move_two();
 	test_binding();
 	test_hostile();
+	test_foreign();
+	test_backwards();
 	test_against_list();
 	return done_testing();
 }
