@@ -514,8 +514,9 @@ static int take(struct rz2_dec *d, struct rst_src *src)
 			return rc;
 		got += more;
 	}
-	d->p = d->data;
-	d->end = d->data + len;
+	d->p = d->end = d->data;
+	if (len)
+		d->end += len;
 	return 0;
 }
 

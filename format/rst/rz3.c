@@ -605,7 +605,8 @@ static int rz3_section(void *enc, const uint8_t *recs, size_t n, struct strbuf *
 	int rc;
 
 	for (size_t i = 0; i < RZ3_ARRAYS; i++) {
-		memset(c->a[i].w, 0, c->a[i].w ? c->a[i].n_words * sizeof(uint64_t) : 0);
+		if (c->a[i].w)
+			memset(c->a[i].w, 0, c->a[i].n_words * sizeof(uint64_t));
 		c->a[i].count = 0;
 	}
 	c->error = 0;

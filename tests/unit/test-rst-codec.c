@@ -78,7 +78,7 @@ static int comes_back(const struct rst_out_opts *o, const uint8_t *recs, size_t 
 static const struct rst_out_opts forms[] = {
 	{ .container = RST_RAW }, { .container = RST_RAW, .gzip_level = 6 }, { .container = RST_RZ2, .rz2_up = -1 },
 	{ .container = RST_RZ2, .rz2_up = -1, .gzip_level = 9 }, { .container = RST_RZ3 }, { .container = RST_RZ3, .gzip_level = 1 },
-	{ .container = RST_RZX }, { .container = RST_RZX, .rzx_level = 1 }, { .container = RST_RZX, .rzx_level = 6, .gzip_level = 1 },
+	{ .container = RST_RZX }, { .container = RST_RZX, .rzx_level = 1 }, { .container = RST_RZX, .rzx_level = 2, .gzip_level = 1 },
 };
 
 static void plausible(void)
@@ -105,13 +105,13 @@ static void random_records(void)
 	unsigned int wrong = 0, held = 0, refused = 0;
 	uint8_t recs[64 * RST_REC_SIZE];
 
-	for (int round = 0; round < 120; round++) {
+	for (int round = 0; round < 60; round++) {
 		unsigned int version = round % 2 ? 213 : 209;
 		size_t n = 1 + gen_next(&seed) % 63;
 
 		rst_header_make(recs, version);
 		for (size_t i = 1; i < n; i++) {
-			gen_random(recs + i * RST_REC_SIZE, (uint8_t)(round < 60 ? 2 + gen_next(&seed) % 34 : 3u + (unsigned int)round % 32), version, &seed);
+			gen_random(recs + i * RST_REC_SIZE, (uint8_t)(round < 30 ? 2 + gen_next(&seed) % 34 : 3u + (unsigned int)round % 32), version, &seed);
 			if (round % 10 == 9) /* pure noise */
 				for (size_t k = 0; k < RST_REC_SIZE; k++)
 					recs[i * RST_REC_SIZE + k] = (uint8_t)gen_next(&seed);
@@ -135,13 +135,13 @@ static void random_records(void)
 		}
 	}
 	is_int(0, wrong, "random records: identical or refused (%u held, %u refused)", held, refused);
-	ok(held > 300 && refused > 30, "both happened");
+	ok(held > 100 && refused > 10, "both happened");
 }
 
 /* The same record over and over, records that differ in one bit, values that hit the caches' corners. */
 static void adversarial(void)
 {
-	size_t n = 12000;
+	size_t n = 4000;
 	uint8_t *recs = calloc(n, RST_REC_SIZE);
 	uint64_t seed = 3;
 	static const char *const names[] = { "one record over and over", "one bit set at random", "pc 0 and pc −4", "many cpus",
@@ -222,7 +222,7 @@ static void damage(void)
 	uint64_t seed = 21;
 
 	gen_program(recs, 270000, 213, 3, &seed);
-	for (size_t f = 2; f < ARRAY_SIZE(forms) - 1; f++) {
+	for (size_t f = 2; f < ARRAY_SIZE(forms) - 2; f++) {
 		AUTO_STRBUF packed = STRBUF_INIT;
 		unsigned int silent = 0, wrong = 0, whole = 0, tries = 0;
 		/* Enough for more than one section. */
