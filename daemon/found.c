@@ -24,7 +24,7 @@ struct watch { /* a process with memory that looks like a JIT's */
 	uint32_t uid;
 	int rootfd;            /* its /proc/PID/root, kept so that its files are found after its exit */
 	uint64_t next_ns, wait_ns;
-	bool map_found, refused;
+	bool map_found, opdump_found, refused;
 	const char *map_dir;   /* where the map was */
 	unsigned int n_dumps;
 	uint64_t dumps[MAX_DUMPS]; /* inodes */
@@ -182,6 +182,29 @@ static int look_for_map(struct found *f, struct watch *w, uint64_t now_ns)
 	return 1;
 }
 
+/* What a JIT linked with OProfile's own libopagent writes. */
+static int look_for_opdump(struct found *f, struct watch *w, uint64_t now_ns)
+{
+	char path[64];
+	int r;
+
+	if (w->opdump_found)
+		return 0;
+	snprintf(path, sizeof(path), "/tmp/.oprofile/jitdump/%d.dump", w->nspid);
+	r = take(f, w, JIT_FORMAT_OPDUMP, path, now_ns);
+	w->opdump_found = r <= 0;
+	return r;
+}
+
+static int look(struct found *f, struct watch *w, uint64_t now_ns)
+{
+	int r = look_for_map(f, w, now_ns);
+
+	if (r >= 0)
+		r = look_for_opdump(f, w, now_ns);
+	return MIN(r, 0);
+}
+
 static bool anonymous(const char *path)
 {
 	return !*path || !strcmp(path, "//anon") || !strncmp(path, "/memfd:", 7) || !strncmp(path, "/dev/zero", 9) ||
@@ -251,8 +274,8 @@ int found_event(struct found *f, const struct ev *e)
 		if (e->pid != e->tid)
 			return 0;
 		w = watch_of(f, e->pid);
-		if (w && (r = look_for_map(f, w, e->time_ns)) > 0)
-			r = 0;
+		if (w)
+			r = look(f, w, e->time_ns);
 		if (w && f->remove_maps && w->map_dir)
 			remove_map(w);
 		watch_drop(f, e->pid);
@@ -267,9 +290,9 @@ int found_tick(struct found *f, uint64_t now_ns)
 	for (size_t i = 0; i < f->n; i++) {
 		struct watch *w = f->w[i];
 		int r;
-		if (w->map_found || w->next_ns > now_ns)
+		if ((w->map_found && w->opdump_found) || w->next_ns > now_ns)
 			continue;
-		r = look_for_map(f, w, now_ns);
+		r = look(f, w, now_ns);
 		if (r < 0)
 			return r;
 		w->next_ns = now_ns + w->wait_ns;

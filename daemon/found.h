@@ -2,8 +2,8 @@
 #ifndef OPJIT_DAEMON_FOUND_H
 #define OPJIT_DAEMON_FOUND_H
 /*
- * Finds the files in which other JITs tell their code: jitdumps by their executable mapping, perf maps by looking for
- * perf-PID.map in the process's own /tmp (and $TMPDIR) once it has anonymous executable memory. Files are opened as the
+ * Finds the files in which other JITs tell their code: jitdumps by their executable mapping, perf maps and
+ * OProfile's dumps by looking for perf-PID.map in the process's own /tmp (and $TMPDIR) and .oprofile/jitdump/PID.dump there once it has anonymous executable memory. Files are opened as the
  * process sees them, also after it has exited. Single-threaded.
  */
 #include "format/evlog/event.h"

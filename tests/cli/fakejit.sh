@@ -35,6 +35,12 @@ area anon 65536
 source opagent
 versions 200 15 4096 512
 END
+if opreport --session-dir="$work/reuse.s" -l >reuse.report 2>/dev/null; then
+	"$judge" --counts reuse.truth reuse.s/log/events.opel reuse.c | sort >reuse.want
+	awk '$NF ~ /^v[0-9]+_/ { print $1, $NF }' reuse.report | sort >reuse.got
+	check 'opreport prints 200 versions' test "$(wc -l <reuse.got)" = 200
+	check 'each with its samples' cmp reuse.want reuse.got
+fi
 # A judge that cannot fail would be worth nothing: the versions' names turned by one must not pass.
 if [ -e reuse.truth ]; then
 	awk '$1 == "R" { n = $4; $4 = last == "" ? n : last; last = n } { print }' reuse.truth >turned.truth
@@ -68,6 +74,13 @@ set unload off
 versions 40 60 4096 512
 END
 check 'and there are such samples' grep -qE 'ambiguous [1-9]' silent.verdict
+truth gone 'nothing told of each third version: without a name, but never with a wrong one' --min 50 --ambiguous <<'END'
+area anon 65536
+source opagent
+set lose 3
+versions 60 15 4096 512
+END
+check 'and there are such samples' grep -qE 'unresolved [1-9]' gone.verdict
 truth overlap 'overlapping partly: what is not covered stays its own' <<'END'
 area anon 65536
 source opagent
@@ -198,6 +211,23 @@ spin b 400
 spin c 200
 END
 rm -f "/tmp/perf-$(awk '$1 == "R" { print $2; exit }' perfmap.truth).map"
+if mkdir -p /tmp/.oprofile/jitdump 2>/dev/null && [ -w /tmp/.oprofile/jitdump ]; then
+	truth opdump 'OProfile'"'"'s own dump, which knows whole seconds alone' --share <<'END'
+area anon 65536
+source opdump
+make a 4096 512
+make b 8192 512
+make c 12288 512
+sleep 300
+spin a 600
+spin b 400
+spin c 200
+END
+	rm -f "/tmp/.oprofile/jitdump/$(awk '$1 == "R" { print $2; exit }' opdump.truth).dump"
+	rmdir /tmp/.oprofile/jitdump /tmp/.oprofile 2>/dev/null
+else
+	skip 'no writable /tmp/.oprofile/jitdump'
+fi
 
 # --- beside perf, in one run: its jitdump through inject, and its map
 beside() {

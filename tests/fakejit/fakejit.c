@@ -13,6 +13,7 @@
  *	set unload on|off              whether the end of a version is told
  *	set delay MS                   all is told so much later, with its true stamp
  *	set stamp MS                   loads are stamped so much after the truth (and told then)
+ *	set lose N                     of each Nth function nothing is told (0: none)
  *	make NAME OFFSET SIZE [LOOP]   a function; of the SIZE bytes the first LOOP run (all)
  *	spin NAME MS;  drop NAME;  move NAME OFFSET;  sleep MS
  *	versions N MS OFFSET SIZE [CPU-MS-STEP]  N versions at one address, each made, run and dropped
@@ -56,7 +57,7 @@ struct function {
 	struct area *area;
 	struct jit *jit;
 	size_t offset, size;
-	bool live;
+	bool live, untold;
 };
 
 static struct {
@@ -70,7 +71,7 @@ static unsigned int n_areas;
 static struct jit jits[16], *jit;
 static unsigned int n_jits;
 static bool tell_unload = true;
-static unsigned int delay_ms, stamp_ms;
+static unsigned int delay_ms, stamp_ms, lose;
 static struct {
 	char kind;
 	int pid, tid;
@@ -149,7 +150,8 @@ static void tell_of(struct function *f, char what, uint64_t time_ns, uint64_t fr
 				.size = f->size, .code = f->area->run + f->offset };
 
 	snprintf(e.name, sizeof(e.name), "%s", f->name);
-	tell(f->jit, &e);
+	if (!f->untold)
+		tell(f->jit, &e);
 }
 
 /* --- code ------------------------------------------------------------------------------------------------- */
@@ -200,6 +202,7 @@ static void place(const char *name, size_t offset, size_t size, size_t loop)
 	f->offset = offset;
 	f->size = size;
 	f->live = true;
+	f->untold = lose && n_functions % lose == 0;
 	writable(area, true);
 	assemble(area->write + offset, size, loop);
 	writable(area, false);
@@ -441,6 +444,8 @@ static void command(char *const *w, int n)
 			tell_unload = !strcmp(w[2], "on");
 		else if (!strcmp(w[1], "delay"))
 			delay_ms = (unsigned int)a2;
+		else if (!strcmp(w[1], "lose"))
+			lose = (unsigned int)a2;
 		else
 			stamp_ms = (unsigned int)a2;
 	} else if (!strcmp(c, "make") && n >= 4) {

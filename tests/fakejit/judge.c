@@ -6,7 +6,7 @@
  *	--min PERCENT    of the samples outside 1 ms around a change that must be right (99.9)
  *	--ambiguous      samples counted as ambiguous need not be right, but no other may be wrong
  *	--share          the table of shares must be within 5 sigma of the CPU times
- *	--dump           a line a sample
+ *	--dump           a line a sample;  --counts  a line a version: samples given to it, name
  * Prints one line of numbers; status 1 when what was asked does not hold.
  */
 #include <errno.h>
@@ -43,7 +43,7 @@ static struct strpool names;
 static uint64_t *counted; /* samples by name, those of other names in the last */
 static struct tally tally;
 static struct u64map regions; /* source << 32 | id -> name */
-static bool dump, want_share, may_be_ambiguous;
+static bool dump, counts, want_share, may_be_ambiguous;
 static double min_right = 99.9;
 
 static void die(const char *what)
@@ -291,6 +291,8 @@ int main(int argc, char **argv)
 			perf = true;
 		else if (!strcmp(argv[i], "--dump"))
 			dump = true;
+		else if (!strcmp(argv[i], "--counts"))
+			counts = true;
 		else if (!strcmp(argv[i], "--share"))
 			want_share = true;
 		else if (!strcmp(argv[i], "--ambiguous"))
@@ -307,5 +309,8 @@ int main(int argc, char **argv)
 		read_script(argv[i + 1]);
 	else
 		read_log(argv[i + 1], argv[i + 2]);
-	return verdict();
+	for (uint32_t k = 1; counts && k < names.n; k++)
+		if (counted[k])
+			printf("%" PRIu64 " %s\n", counted[k], strpool_str(&names, k));
+	return counts ? 0 : verdict();
 }

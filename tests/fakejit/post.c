@@ -113,7 +113,7 @@ static void opdump_open(struct post *p)
 	char path[600];
 
 	memcpy(h.magic, "jItO", 4);
-	snprintf(path, sizeof(path), "%s/%d.dump", p->dir, (int)getpid());
+	snprintf(path, sizeof(path), "/tmp/.oprofile/jitdump/%d.dump", (int)getpid());
 	p->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (p->fd < 0)
 		die(path);
