@@ -85,3 +85,11 @@ EVLOG_SEEDS = fuzz/seeds/evlog/cut fuzz/seeds/evlog/random1 fuzz/seeds/evlog/ran
 	fuzz/seeds/pmclog/opel3 fuzz/seeds/evformats/C1 fuzz/seeds/evformats/C2 fuzz/seeds/evformats/C4 \
 	fuzz/seeds/evformats/C5 fuzz/seeds/evformats/C7 fuzz/seeds/evformats/C8
 EXTRA_DIST += $(EVLOG_SEEDS)
+
+# --- formats of other JITs
+check_PROGRAMS += fuzz/fuzz-foreign
+UNIT_TESTS += fuzz/fuzz-foreign
+fuzz_fuzz_foreign_SOURCES = fuzz/fuzz-foreign.c $(FUZZ_MAIN)
+fuzz_fuzz_foreign_LDADD = format/jit/libjit.la lib/libbase.la
+fuzz_fuzz_foreign_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+EXTRA_DIST += fuzz/seeds/foreign/jitdump fuzz/seeds/foreign/jitdump-small-steps fuzz/seeds/foreign/perfmap fuzz/seeds/foreign/opdump

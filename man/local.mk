@@ -35,3 +35,7 @@ man/%: man/%.scd
 # libopagent/
 dist_man_MANS += man/opagent.3
 man_scd += man/opagent.3.scd
+
+# jitconv/
+dist_man_MANS += man/opjitconv.1
+man_scd += man/opjitconv.1.scd
