@@ -45,14 +45,33 @@ static size_t digits(const char *s)
 	return n;
 }
 
+/*
+ * V8's `LazyCompile:*name file:line:col`: the tag says what the code is, the mark which compiler made it (~ interpreter,
+ * ^ baseline, + and * optimizing). Neither is part of the function's name: its code of all tiers is one row.
+ */
+static const char *after_v8_tag(const char *raw)
+{
+	static const char *const tags[] = { "JS:", "LazyCompile:", "Function:", "Script:", "Eval:" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(tags); i++)
+		if (starts(raw, tags[i])) {
+			raw += strlen(tags[i]);
+			raw += *raw && strchr("~^+*", *raw);
+			return *raw == ' ' ? NULL : raw;
+		}
+	return NULL;
+}
+
 void names_fold(struct strbuf *sb, const char *raw)
 {
 	static const char *const numbered[] = { /* a number follows that is drawn anew in each run */
 		"GeneratedMethodAccessor", "GeneratedConstructorAccessor", "GeneratedSerializationConstructorAccessor",
 		"$Proxy",
 	};
-	const char *s = raw;
+	const char *s = after_v8_tag(raw);
 
+	if (!s)
+		s = raw;
 	while (*s) {
 		size_t n = hidden_suffix(s);
 
