@@ -100,3 +100,7 @@ tests_fakejit_fakejit_LDADD = libopagent/libopagent-test.la -lpthread
 tests_fakejit_judge_LDADD = daemon/libpipeline.la lib/libbase.la -lm
 CLI_TESTS += tests/cli/fakejit.sh
 EXTRA_DIST += tests/cli/fakejit.sh
+# a real VM against an independent witness, and killed
+CLI_TESTS += tests/cli/jvm-kill.sh
+LONG_TESTS += tests/cli/jvm-kill-long.sh
+EXTRA_DIST += tests/cli/jvm-kill.sh tests/cli/jvm-kill-long.sh
