@@ -30,7 +30,7 @@ rule agents libopagent/opagent.h lib/
 rule jitconv lib/ format/jit/
 rule sampler lib/ format/evlog/ format/jit/
 rule session lib/ format/abi/
-rule daemon lib/ format/ session/ sampler/ jitconv/
+rule daemon lib/ format/ session/ sampler/ jitconv/ control/agents.h
 rule report lib/ format/ session/ jitconv/
 rule control lib/ format/ session/ sampler/ jitconv/ daemon/
 rule rst lib/ format/rst/ format/jit/ jitconv/
