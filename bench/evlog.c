@@ -12,6 +12,7 @@
 #include "format/evlog/evlog.h"
 #include "format/evlog/pmclog.h"
 #include "format/evlog/ring.h"
+#include "lib/io.h"
 #include "lib/strbuf.h"
 
 #ifdef BENCH_LTTNG
@@ -183,7 +184,7 @@ int main(int argc, char **argv)
 	run("clock read + memcpy into a ring", do_plain, n, (int)threads, false);
 	ring = run("our ring, 16 bytes, 20 in the log", do_ring, n, (int)threads, false);
 	printf("%-34s %8.1f ns over the clock read (aim: 15)\n", "", ring - clock);
-	if (opevlog_tsc_usable())
+	if (io_clock_is_tsc())
 		run("our ring, stamped by the counter", do_ring, n, (int)threads, true);
 #ifdef BENCH_LTTNG
 	double lttng = run("LTTng-UST", do_lttng, n, (int)threads, false);

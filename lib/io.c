@@ -208,3 +208,11 @@ int io_open_regular_in_root(int rootfd, const char *path, int flags)
 		return -errno;
 	return S_ISREG(st.st_mode) ? TAKE_FD(fd) : -ENXIO;
 }
+
+bool io_clock_is_tsc(void)
+{
+	AUTO_STRBUF text = STRBUF_INIT_CAP(64);
+
+	return !io_slurp(AT_FDCWD, "/sys/devices/system/clocksource/clocksource0/current_clocksource", &text) &&
+	       !strcmp(strbuf_str(&text), "tsc\n");
+}

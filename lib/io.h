@@ -27,5 +27,7 @@ int io_open_regular(int dirfd, const char *path, int flags);
  * in a container: rootfd is /proc/PID/root, opened with O_PATH while the process lived.
  */
 int io_open_regular_in_root(int rootfd, const char *path, int flags);
+/* Is the kernel's own clock source the CPU's counter (TSC), so that stamps by it are comparable between CPUs? */
+bool io_clock_is_tsc(void);
 
 #endif

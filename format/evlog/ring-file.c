@@ -4,6 +4,9 @@
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <x86intrin.h>
+#define HAVE_TSC 1
+#else
+#define HAVE_TSC 0
 #endif
 
 #include "format/evlog/cursor.h"
@@ -109,7 +112,7 @@ int opevlog_file_new(struct opevlog_file **ret, int fd, uint32_t n_streams, int 
 	if (!f)
 		return -ENOMEM;
 	f->fd = fd;
-	f->tsc = tsc && opevlog_tsc_usable();
+	f->tsc = tsc && HAVE_TSC;
 	c0 = m0;
 	if (f->tsc) {
 		struct timespec nap = { 0, 20000000 };

@@ -14,10 +14,13 @@
 #include "format/evlog/ring.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <string.h>
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <x86intrin.h>
+#define HAVE_TSC 1
+#else
+#define HAVE_TSC 0
 #endif
 
 #include "format/evlog/wire.h"
@@ -107,7 +110,7 @@ struct opevlog_ring *opevlog_ring_make(void *mem, size_t bytes, const struct ope
 	r->n = o.n_pages;
 	r->stream = o.stream;
 	r->overwrite = !!o.overwrite;
-	r->tsc = o.tsc && opevlog_tsc_usable();
+	r->tsc = o.tsc && HAVE_TSC;
 	r->pages_at = (uint32_t)pages_offset(o.n_pages);
 	memcpy(r->words, o.words, sizeof(r->words));
 	for (uint32_t i = 0; i < r->n; i++) {
@@ -133,23 +136,6 @@ struct opevlog_ring *opevlog_ring_attach(void *mem, size_t bytes)
 	    r->pages_at != pages_offset(r->n))
 		return NULL;
 	return r;
-}
-
-int opevlog_tsc_usable(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	char name[16] = "";
-	FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
-
-	if (f) {
-		if (!fgets(name, sizeof(name), f))
-			name[0] = 0;
-		fclose(f);
-	}
-	return !strcmp(name, "tsc\n");
-#else
-	return 0;
-#endif
 }
 
 static inline uint64_t ring_clock(const struct opevlog_ring *r)

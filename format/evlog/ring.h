@@ -29,7 +29,9 @@ struct opevlog_ring_opts {
 	uint32_t n_pages;       /* 2 … 4096; 0 = 8. One more is the reader's */
 	uint32_t stream;        /* number of the stream, from 1 */
 	int overwrite;          /* flight recorder */
-	int tsc;                /* stamp with the CPU's counter (opevlog_tsc_usable), else CLOCK_MONOTONIC */
+	int tsc;                /* stamp with the CPU's counter, else CLOCK_MONOTONIC. Only x86 heeds it; the caller has
+				 * seen that /sys/devices/system/clocksource/clocksource0/current_clocksource says
+				 * "tsc": only then are stamps comparable between CPUs */
 	uint16_t words[10];     /* payload words of events 18 … 27; 0 = the first word tells */
 };
 
@@ -67,9 +69,6 @@ struct opevlog_ring_stats {
 	uint64_t overwritten;   /* events in pages that were overwritten unread */
 };
 void opevlog_ring_stats(const struct opevlog_ring *r, struct opevlog_ring_stats *ret);
-
-/* Is the kernel's own clock source the CPU's counter, so that stamps by it are comparable between CPUs? */
-int opevlog_tsc_usable(void);
 
 /* --- a log file from rings ----------------------------------------------------------------------------- */
 struct opevlog_file;

@@ -14,6 +14,7 @@
 #include "format/evlog/merge.h"
 #include "format/evlog/ring.h"
 #include "format/evlog/wire.h"
+#include "lib/io.h"
 #include "lib/tap.h"
 
 struct payload {
@@ -427,7 +428,7 @@ int main(void)
 	test_kill_reader(false, 60);
 	test_kill_reader(true, 60);
 	test_file(false);
-	if (opevlog_tsc_usable())
+	if (io_clock_is_tsc())
 		test_file(true);
 	else
 		skip("the clock source is not the TSC");
