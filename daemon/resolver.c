@@ -350,17 +350,39 @@ static bool has_file(const struct resolver *r, const struct map *m)
 	       strncmp(path, "/anon_hugepage", 14);
 }
 
+/* Does the code of a JIT that lives there at the time go before the map? Before a file only when it is younger. */
+static bool jit_goes_first(const struct jit_found *f, const struct map *m)
+{
+	if (!f->live_src)
+		return false;
+	return !m || (m->kind != MAP_KIND_FILE && m->kind != MAP_KIND_SPECIAL) || f->live.load_ns >= m->since_ns;
+}
+
+/* Where nothing is known but, at most, the range. */
+static void find_range(const struct resolver *r, struct proc *p, const struct map *m, uint64_t ip, struct hit *h)
+{
+	const struct jittl_heap *heap = p->n_refs ? find_heap(p, ip) : NULL;
+
+	if (heap)
+		hit_range(h, HIT_GAP, "[gap]", heap->start, heap->end, ip, CACHE_OF_RANGE(CACHE_GAP, heap->start, heap->end));
+	else if (m)
+		hit_range(h, HIT_ANON, map_anon_name(resolver_str(r, m->path)), m->start, m->end, ip, CACHE_OF_RANGE(CACHE_RANGE, m->start, m->end));
+	else if (ip >= VSYSCALL && ip < VSYSCALL + 4096)
+		hit_range(h, HIT_NATIVE, "[vsyscall]", VSYSCALL, VSYSCALL + 4096, ip, CACHE(CACHE_OTHER, 2));
+	else
+		hit_range(h, HIT_UNKNOWN, "unknown", 0, UINT64_MAX, ip, CACHE(CACHE_OTHER, 3));
+}
+
 static void find_user(struct resolver *r, struct proc *p, uint64_t time_ns, uint64_t ip, struct hit *h)
 {
 	const struct map *m = maps_find(p->maps, ip);
-	const struct jittl_heap *heap;
 	struct jit_found f = { 0 };
 
 	if (r->n_unbound)
 		sources_bind_pid(r, p, time_ns);
 	if (p->n_refs)
 		find_jit(p, time_ns, ip, &f);
-	if (f.live_src && (!m || (m->kind != MAP_KIND_FILE && m->kind != MAP_KIND_SPECIAL) || f.live.load_ns >= m->since_ns)) {
+	if (jit_goes_first(&f, m)) {
 		hit_jit(h, f.live_src, &f.live, ip, f.live_quality);
 		return;
 	}
@@ -380,19 +402,7 @@ static void find_user(struct resolver *r, struct proc *p, uint64_t time_ns, uint
 		find_file(r, m, ip, h);
 		return;
 	}
-	if (p->n_refs && (heap = find_heap(p, ip))) {
-		hit_range(h, HIT_GAP, "[gap]", heap->start, heap->end, ip, CACHE_OF_RANGE(CACHE_GAP, heap->start, heap->end));
-		return;
-	}
-	if (m) {
-		hit_range(h, HIT_ANON, map_anon_name(resolver_str(r, m->path)), m->start, m->end, ip, CACHE_OF_RANGE(CACHE_RANGE, m->start, m->end));
-		return;
-	}
-	if (ip >= VSYSCALL && ip < VSYSCALL + 4096) {
-		hit_range(h, HIT_NATIVE, "[vsyscall]", VSYSCALL, VSYSCALL + 4096, ip, CACHE(CACHE_OTHER, 2));
-		return;
-	}
-	hit_range(h, HIT_UNKNOWN, "unknown", 0, UINT64_MAX, ip, CACHE(CACHE_OTHER, 3));
+	find_range(r, p, m, ip, h);
 }
 
 void resolver_find(struct resolver *r, struct proc *p, uint64_t time_ns, uint64_t ip, enum ev_cpumode mode, struct hit *ret)

@@ -129,11 +129,38 @@ static void add_valued_unit(struct strbuf *sb, const struct vm *vm, const char *
 		add_unit(sb, vm, base_of(value), false);
 }
 
+/* Arguments that say nothing and take nothing. */
+static bool is_noise(const struct vm *vm, const char *arg)
+{
+	if (!arg[0])
+		return true;
+	if (!strcmp(vm->prefix, "dotnet"))
+		return !strcmp(arg, "exec");
+	return arg[0] == '@' && !strcmp(vm->prefix, "java"); /* argument file that was not expanded */
+}
+
+/* An option, whose value, if it takes one, is `value` (NULL at the end). true: what runs is settled by it. */
+static bool add_option(struct strbuf *sb, const struct vm *vm, const char *opt, const char *value)
+{
+	size_t n = strlen(opt);
+
+	if (!strncmp(opt, "--module=", 9) && !strcmp(vm->prefix, "java")) {
+		add_java_module(sb, vm, opt + 9);
+		return true;
+	}
+	if (in_list(vm->code, opt, n) || is_bundle_code(vm, opt))
+		return true;
+	if (!in_list(vm->unit, opt, n))
+		return false;
+	if (value)
+		add_valued_unit(sb, vm, opt, value);
+	return true;
+}
+
 void procinfo_app_name(struct strbuf *sb, const char *exe, const char *args, size_t len)
 {
 	const char *end = args + len, *p, *next;
 	const struct vm *vm;
-	size_t n;
 
 	if (!len || args[len - 1])
 		return; /* not terminated: a process that wrote over its arguments */
@@ -141,14 +168,9 @@ void procinfo_app_name(struct strbuf *sb, const char *exe, const char *args, siz
 	if (!vm)
 		return;
 	for (p = args + strlen(args) + 1; p < end; p = next) {
-		n = strlen(p);
-		next = p + n + 1;
-		if (!n)
+		next = p + strlen(p) + 1;
+		if (is_noise(vm, p))
 			continue;
-		if (!strcmp(vm->prefix, "dotnet") && !strcmp(p, "exec"))
-			continue;
-		if (p[0] == '@' && !strcmp(vm->prefix, "java"))
-			continue; /* argument file that was not expanded */
 		if (!strcmp(p, "--") || !strcmp(p, "-")) {
 			if (p[1] && next < end)
 				add_main(sb, vm, next);
@@ -158,18 +180,9 @@ void procinfo_app_name(struct strbuf *sb, const char *exe, const char *args, siz
 			add_main(sb, vm, p);
 			return;
 		}
-		if (!strncmp(p, "--module=", 9) && !strcmp(vm->prefix, "java")) {
-			add_java_module(sb, vm, p + 9);
+		if (add_option(sb, vm, p, next < end ? next : NULL))
 			return;
-		}
-		if (in_list(vm->code, p, n) || is_bundle_code(vm, p))
-			return;
-		if (in_list(vm->unit, p, n)) {
-			if (next < end)
-				add_valued_unit(sb, vm, p, next);
-			return;
-		}
-		if (in_list(vm->valued, p, n) && next < end)
+		if (in_list(vm->valued, p, strlen(p)) && next < end)
 			next += strlen(next) + 1;
 	}
 }

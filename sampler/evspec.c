@@ -210,35 +210,41 @@ static int name_find(struct evspec *e, const char *name, const char *tracefs)
 	return colon ? r : known_find(e, name);
 }
 
+/* The name that the first parts make, in name; the number fields begin at the part returned. 0: it is no spec. */
+static size_t name_take(char *name, size_t size, char *part[], size_t n)
+{
+	/* sys:name of a tracepoint, or EVENT:UMASK of libpfm4: no number behind the first colon. */
+	bool two = n > 1 && part[1][0] && !is_number(part[1]);
+	size_t at = two ? 2 : 1, len;
+
+	if (n - at > 4 || (size_t)snprintf(name, size, "%s%s%s", part[0], two ? ":" : "", two ? part[1] : "") >= size)
+		return 0;
+	/* A unit mask by its name is libpfm4's business too. */
+	if (!two && n > 2 && part[2][0] && !is_number(part[2])) {
+		len = strlen(name);
+		snprintf(name + len, size - len, ":%s", part[2]);
+		part[2] += strlen(part[2]);
+	}
+	return at;
+}
+
 int evspec_parse(struct evspec *ret, const char *spec, const char *tracefs, struct strbuf *why)
 {
 	struct evspec e = { .name = "" };
 	AUTO_FREE char *copy = strdup(spec);
 	char *part[8], *rest = copy;
-	size_t n = 0, at = 1;
+	size_t n = 0, at = 0;
 	int r;
 
 	if (!copy)
 		return -ENOMEM;
 	while (rest && n < ARRAY_SIZE(part))
 		part[n++] = strsep(&rest, ":");
-	if (rest || !n || !part[0][0] || n > 6) {
+	if (!rest && n && part[0][0] && n <= 6)
+		at = name_take(e.name, sizeof(e.name), part, n);
+	if (!at) {
 		strbuf_addf(why, "event '%s': write NAME[:COUNT[:UNITMASK[:KERNEL[:USER]]]]", spec);
 		return -EINVAL;
-	}
-	/* sys:name of a tracepoint, or EVENT:UMASK of libpfm4: no number behind the first colon. */
-	if (n > 1 && part[1][0] && !is_number(part[1]))
-		at = 2;
-	if (n - at > 4 || (size_t)snprintf(e.name, sizeof(e.name), "%s%s%s", part[0], at == 2 ? ":" : "", at == 2 ? part[1] : "") >=
-			  sizeof(e.name)) {
-		strbuf_addf(why, "event '%s': write NAME[:COUNT[:UNITMASK[:KERNEL[:USER]]]]", spec);
-		return -EINVAL;
-	}
-	/* A unit mask by its name is libpfm4's business too. */
-	if (at == 1 && n > 2 && part[2][0] && !is_number(part[2])) {
-		size_t len = strlen(e.name);
-		snprintf(e.name + len, sizeof(e.name) - len, ":%s", part[2]);
-		part[2] = part[2] + strlen(part[2]);
 	}
 	r = name_find(&e, e.name, tracefs);
 	if (r < 0)

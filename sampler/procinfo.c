@@ -102,20 +102,13 @@ int procinfo_read_ids(struct procinfo *ret, const char *proc_root, int32_t pid)
 	return r;
 }
 
-/* java @FILE: the file's words stand in its place. Only the simple forms; what does not fit is left out. */
-static void expand_argfile(struct strbuf *out, const char *proc_root, int32_t pid, const char *name)
+/* The words of an argument file, each with its NUL. Only the simple forms. */
+static void add_argfile_words(struct strbuf *out, const char *p)
 {
-	AUTO_STRBUF text = STRBUF_INIT_CAP(ARGS_MAX);
-	char path[4096];
 	char quote = 0;
 	bool in_word = false;
-	const char *p;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/%d/%s%s", proc_root, pid, name[0] == '/' ? "root" : "cwd/", name) >= sizeof(path))
-		return;
-	if (io_slurp(AT_FDCWD, path, &text) < 0)
-		return;
-	for (p = strbuf_str(&text); *p; p++) {
+	for (; *p; p++) {
 		if (quote ? *p == quote : (*p == '"' || *p == '\'')) {
 			quote = quote ? 0 : *p;
 			in_word = true;
@@ -135,6 +128,19 @@ static void expand_argfile(struct strbuf *out, const char *proc_root, int32_t pi
 	}
 	if (in_word)
 		strbuf_addch(out, '\0');
+}
+
+/* java @FILE: the file's words stand in its place. What does not fit is left out. */
+static void expand_argfile(struct strbuf *out, const char *proc_root, int32_t pid, const char *name)
+{
+	AUTO_STRBUF text = STRBUF_INIT_CAP(ARGS_MAX);
+	char path[4096];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%d/%s%s", proc_root, pid, name[0] == '/' ? "root" : "cwd/", name) >= sizeof(path))
+		return;
+	if (io_slurp(AT_FDCWD, path, &text) < 0)
+		return;
+	add_argfile_words(out, strbuf_str(&text));
 }
 
 static void expand_args(struct strbuf *out, const struct strbuf *args, const char *proc_root, int32_t pid)

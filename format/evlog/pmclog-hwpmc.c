@@ -163,31 +163,42 @@ static unsigned int guess_text(const struct rec *r, size_t at32, size_t at64, si
 	return like_high_half(get32(r, high)) ? 8 : 4;
 }
 
-/* What this record tells about the width. 0 or an errno. */
-static int ptr_learn(struct pmc_parser *p, unsigned int type, const struct rec *r)
+/* The width that a record's length tells; *ret is 0 if it tells none. 0 or an errno. */
+static int ptr_of_length(struct pmc_parser *p, unsigned int type, const struct rec *r, unsigned int *ret, bool *sure)
 {
-	unsigned int want = 0;
-	bool sure = true;
-
+	*ret = 0;
+	*sure = true;
 	switch (type) {
 	case 4: /* PCSAMPLE: 24 V1/4; 28 V1/8 or V2/4; 32 V2/8 */
 		if (r->len == 24 || r->len == 32)
 			p->v1 = r->len == 24; /* only one layout has this length */
 		if (r->len == 28 && p->ptr_sure)
 			p->v1 = p->ptr == 8;
-		want = r->len == 24 ? 4 : r->len == 32 ? 8 : p->v1 ? 8 : 4;
-		sure = r->len != 28;
+		*ret = r->len == 24 ? 4 : r->len == 32 ? 8 : p->v1 ? 8 : 4;
+		*sure = r->len != 28;
 		break;
 	case 15:
 		if (r->len != 24 && r->len != 32)
 			return EBADMSG;
-		want = r->len == 32 ? 8 : 4;
+		*ret = r->len == 32 ? 8 : 4;
 		break;
 	case 16:
 		if ((r->len - 24) % 8)
-			want = 4;
+			*ret = 4;
 		break;
 	}
+	return 0;
+}
+
+/* What this record tells about the width. 0 or an errno. */
+static int ptr_learn(struct pmc_parser *p, unsigned int type, const struct rec *r)
+{
+	unsigned int want;
+	bool sure;
+	int ret = ptr_of_length(p, type, r, &want, &sure);
+
+	if (ret)
+		return ret;
 	if (want && sure && p->ptr_sure && p->ptr != want)
 		return EBADMSG; /* one machine wrote it all */
 	if (want) {

@@ -385,11 +385,30 @@ static int resync(struct pmc_parser *p, struct pmclog_ev *ev)
 	return 0;
 }
 
+/* Where the page stands in its stream: what is missing before it, or that it came already (then it has no events). */
+static int page_in_stream(struct pmc_parser *p)
+{
+	struct opel_parser *o = p->opel;
+	struct opel_stream *s = stream_of(o, o->pg.stream);
+
+	if (!s)
+		return -ENOMEM;
+	if (o->pg.seq < s->next_seq) {
+		if (!p->o.lenient)
+			return -EBADMSG;
+		o->pg.used = 0; /* a page twice */
+	} else {
+		o->lost_due = MAX(o->pg.lost > s->lost ? o->pg.lost - s->lost : 0, o->pg.seq - s->next_seq);
+		s->next_seq = o->pg.seq + 1;
+		s->lost = MAX(s->lost, o->pg.lost);
+	}
+	return 0;
+}
+
 /* Brings the next page's header in. */
 static int read_header(struct pmc_parser *p, struct pmclog_ev *ev)
 {
 	struct opel_parser *o = p->opel;
-	struct opel_stream *s;
 	int ret = need(p, ev, 4);
 
 	if (ret)
@@ -420,18 +439,9 @@ static int read_header(struct pmc_parser *p, struct pmclog_ev *ev)
 		if (ret)
 			return ret;
 	}
-	s = stream_of(o, o->pg.stream);
-	if (!s)
-		return -ENOMEM;
-	if (o->pg.seq < s->next_seq) {
-		if (!p->o.lenient)
-			return -EBADMSG;
-		o->pg.used = 0; /* a page twice */
-	} else {
-		o->lost_due = MAX(o->pg.lost > s->lost ? o->pg.lost - s->lost : 0, o->pg.seq - s->next_seq);
-		s->next_seq = o->pg.seq + 1;
-		s->lost = MAX(s->lost, o->pg.lost);
-	}
+	ret = page_in_stream(p);
+	if (ret)
+		return ret;
 	if (!o->pg.stream) {
 		ret = o->pg.used ? read_meta(p) : 0;
 		if (ret < 0)
