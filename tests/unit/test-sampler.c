@@ -8,212 +8,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "lib/io.h"
 #include "lib/map.h"
 #include "lib/tap.h"
 #include "sampler/sampler.h"
-
-/* --- the workload --------------------------------------------------------------------------------------- */
-extern const char __start_touch_text[], __stop_touch_text[];
-
-#define NO_CHECKS __attribute__((no_sanitize("address", "undefined", "thread")))
-
-NO_CHECKS static __attribute__((noinline, section("touch_text"))) void touch_pages(volatile char *p, size_t n, size_t page)
-{
-	for (size_t i = 0; i < n; i++)
-		p[i * page] = 1;
-}
-
-static void touch(size_t n)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *p = mmap(NULL, n * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	char line[128];
-	int len;
-
-	if (p == MAP_FAILED)
-		_exit(3);
-	madvise(p, n * page, MADV_NOHUGEPAGE);
-	touch_pages(p, n, page);
-	munmap(p, n * page);
-	len = snprintf(line, sizeof(line), "TOUCH %d %d %zu %" PRIxPTR " %" PRIxPTR "\n", getpid(), (int)syscall(SYS_gettid), n,
-		       (uintptr_t)__start_touch_text, (uintptr_t)__stop_touch_text);
-	if (write(1, line, (size_t)len) != len)
-		_exit(4);
-}
-
-static void *touch_thread(void *n)
-{
-	touch((size_t)(uintptr_t)n);
-	return NULL;
-}
-
-static void touch_in_thread(size_t n)
-{
-	pthread_t t;
-
-	if (pthread_create(&t, NULL, touch_thread, (void *)(uintptr_t)n))
-		_exit(5);
-	pthread_join(t, NULL);
-}
-
-static void wait_byte(void)
-{
-	char c;
-
-	if (read(0, &c, 1) != 1)
-		_exit(0);
-}
-
-static int work_tree(char *self)
-{
-	char *leaf[] = { self, "work", "leaf", NULL };
-	pid_t child;
-
-	touch(10);
-	touch_in_thread(20);
-	touch_in_thread(30);
-	child = fork();
-	if (child == 0) {
-		touch(40);
-		touch_in_thread(50);
-		execv(self, leaf);
-		_exit(6);
-	}
-	waitpid(child, NULL, 0);
-	return 0;
-}
-
-#define CHURN 150
-static pthread_mutex_t churn_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t churn_go = PTHREAD_COND_INITIALIZER;
-static bool churn_going;
-static pthread_t churn_threads[CHURN];
-
-/* Each thread makes the next one and waits; at the word each touches its pages, some in a thread of their own too. */
-static void *churn(void *arg)
-{
-	size_t k = (size_t)(uintptr_t)arg;
-
-	if (k + 1 < CHURN) {
-		usleep(200);
-		if (pthread_create(&churn_threads[k + 1], NULL, churn, (void *)(uintptr_t)(k + 1)))
-			_exit(5);
-	}
-	pthread_mutex_lock(&churn_lock);
-	while (!churn_going)
-		pthread_cond_wait(&churn_go, &churn_lock);
-	pthread_mutex_unlock(&churn_lock);
-	touch(16);
-	if (k % 4 == 0)
-		touch_in_thread(8);
-	return NULL;
-}
-
-static int work_churn(void)
-{
-	pthread_create(&churn_threads[0], NULL, churn, NULL);
-	if (write(1, "READY\n", 6) != 6)
-		return 4;
-	wait_byte();
-	pthread_mutex_lock(&churn_lock);
-	churn_going = true;
-	pthread_cond_broadcast(&churn_go);
-	pthread_mutex_unlock(&churn_lock);
-	touch(16);
-	for (size_t k = 0; k < CHURN; k++) {
-		while (!__atomic_load_n(&churn_threads[k], __ATOMIC_ACQUIRE))
-			usleep(1000);
-		pthread_join(churn_threads[k], NULL);
-	}
-	return 0;
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
-static int work_spin(void)
-{
-	static const uint64_t ms[] = { 900, 300 };
-	pid_t child[2];
-
-	for (size_t i = 0; i < 2; i++) {
-		child[i] = fork();
-		if (child[i] == 0) {
-			while (cpu_ns() < ms[i] * NSEC_PER_MSEC)
-				;
-			_exit(0);
-		}
-	}
-	for (size_t i = 0; i < 2; i++) {
-		struct rusage ru;
-		wait4(child[i], NULL, 0, &ru);
-		printf("CPU %d %llu\n", child[i],
-		       (unsigned long long)((uint64_t)ru.ru_utime.tv_sec * 1000000 + (uint64_t)ru.ru_utime.tv_usec +
-					    (uint64_t)ru.ru_stime.tv_sec * 1000000 + (uint64_t)ru.ru_stime.tv_usec));
-	}
-	return 0;
-}
-
-static int work_jit(void)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *a = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *b;
-	int fd = (int)syscall(SYS_memfd_create, "opjit:test", 0);
-
-	if (a == MAP_FAILED || fd < 0 || ftruncate(fd, (off_t)page) < 0)
-		return 3;
-	mprotect(a + page, page, PROT_READ | PROT_EXEC);
-	b = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
-	printf("JIT %" PRIxPTR " %" PRIxPTR "\n", (uintptr_t)(a + page), (uintptr_t)b);
-	return 0;
-}
-
-static int work_rounds(void)
-{
-	for (int i = 0; i < 3; i++) {
-		wait_byte();
-		touch(700);
-	}
-	wait_byte();
-	return 0;
-}
-
-static int work(char **argv)
-{
-	if (!strcmp(argv[2], "tree"))
-		return work_tree(argv[0]);
-	if (!strcmp(argv[2], "leaf"))
-		touch(60);
-	else if (!strcmp(argv[2], "many"))
-		touch(1500);
-	else if (!strcmp(argv[2], "wait")) {
-		wait_byte();
-		touch(25);
-		wait_byte();
-	} else if (!strcmp(argv[2], "churn"))
-		return work_churn();
-	else if (!strcmp(argv[2], "spin"))
-		return work_spin();
-	else if (!strcmp(argv[2], "jit"))
-		return work_jit();
-	else if (!strcmp(argv[2], "rounds"))
-		return work_rounds();
-	return 0;
-}
+#include "tests/unit/sampler-work.h"
 
 /* --- what the sampler gave ------------------------------------------------------------------------------ */
 struct got {
@@ -810,7 +613,7 @@ int main(int argc, char **argv)
 	struct sampler_opts o = { .target = SAMPLER_PIDS, .pids = &me, .n_pids = 1, .events = faults, .n_events = 1 };
 
 	if (argc > 2 && !strcmp(argv[1], "work"))
-		return work(argv);
+		return sampler_work(argv);
 	signal(SIGPIPE, SIG_IGN);
 	self = realpath("/proc/self/exe", NULL);
 	test_refusals();
