@@ -2,9 +2,9 @@
 #ifndef OPJIT_FORMAT_RST_RZX_H
 #define OPJIT_FORMAT_RST_RZX_H
 /*
- * Inside format/rst only: the bit coder under rzx. Bits go through a binary range coder; the probability of each is mixed
- * from up to RZX_MAX_INPUTS adaptive counters by a small set of weights that learns with every bit. All arithmetic is in
- * integers, so that every machine decodes what any machine wrote.
+ * Inside format/rst only: rzx's coder of records (rzx.c) and the bit coder under it (rzx-bits.c). Bits go through a
+ * binary range coder; the probability of each is mixed from up to RZX_MAX_INPUTS adaptive counters by a small set of
+ * weights that learns with every bit. All arithmetic is in integers, so that every machine decodes what any machine wrote.
  */
 #include "format/rst/codec.h"
 
@@ -37,5 +37,14 @@ static inline uint64_t rzx_hash(uint64_t a, uint64_t b)
 
 	return x ^ x >> 29;
 }
+
+/* The state that predicts, of a writer (enc) or a reader; level says how large its tables are, version is the traces'. */
+struct rzx;
+int rzx_make(struct rzx **ret, bool enc, unsigned int level, unsigned int version);
+void rzx_free(struct rzx *x);
+/* Its bit coder, to begin and end sections with. */
+struct rzx_bits *rzx_coder(struct rzx *x);
+/* One record: read by the writer, written by the reader. */
+void rzx_record(struct rzx *x, uint8_t *rec);
 
 #endif
