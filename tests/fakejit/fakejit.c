@@ -388,7 +388,7 @@ static void finish(void)
 /* Those that change who runs what. Returns the line to go on at. */
 static int flow(char *const *w, int at, int to)
 {
-	int n = w[1] ? atoi(w[1]) : 0;
+	int n = w[1] ? (int)strtol(w[1], NULL, 10) : 0;
 
 	if (at + n >= to && strcmp(w[0], "exec"))
 		n = to - at - 1;
