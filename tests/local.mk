@@ -104,3 +104,5 @@ EXTRA_DIST += tests/cli/fakejit.sh
 CLI_TESTS += tests/cli/jvm-kill.sh
 LONG_TESTS += tests/cli/jvm-kill-long.sh
 EXTRA_DIST += tests/cli/jvm-kill.sh tests/cli/jvm-kill-long.sh
+CLI_TESTS += tests/cli/witness.sh
+EXTRA_DIST += tests/cli/witness.sh
