@@ -16,6 +16,8 @@
 
 #define MAX_WATCHES 8192
 #define FIRST_LOOK_NS (50 * NSEC_PER_MSEC)
+#define EARLY_LOOK_NS (200 * NSEC_PER_MSEC) /* less than samples wait for late names */
+#define EARLY_LOOKS 100
 #define LAST_LOOK_NS (2 * NSEC_PER_SEC)
 #define MAX_DUMPS 16 /* jitdumps of one process instance */
 
@@ -25,8 +27,9 @@ struct watch { /* a process with memory that looks like a JIT's */
 	int rootfd;            /* its /proc/PID/root, kept so that its files are found after its exit */
 	uint64_t next_ns, wait_ns;
 	bool map_found, opdump_found, refused;
+	bool asked;            /* a runtime that operf asks for a map */
 	const char *map_dir;   /* where the map was */
-	unsigned int n_dumps;
+	unsigned int n_dumps, n_looks;
 	uint64_t dumps[MAX_DUMPS]; /* inodes */
 	char *tmpdir;
 };
@@ -96,6 +99,24 @@ static char *read_tmpdir(const struct found *f, int32_t pid)
 	return NULL;
 }
 
+/* Programs with maps of their own accord keep them. */
+static bool is_asked_runtime(const struct found *f, int32_t pid)
+{
+	static const char *const runtimes[] = { "node", "php", "beam", "erl", "dotnet", "python" };
+	char path[256], exe[4096];
+	const char *base;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/%d/exe", f->proc_root, pid);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	exe[MAX(n, (ssize_t)0)] = '\0';
+	base = strrchr(exe, '/');
+	for (size_t i = 0; base && i < ARRAY_SIZE(runtimes); i++)
+		if (!strncmp(base + 1, runtimes[i], strlen(runtimes[i])))
+			return true;
+	return false;
+}
+
 static struct watch *watch_new(struct found *f, int32_t pid)
 {
 	AUTO_STRBUF root = STRBUF_INIT_CAP(4096);
@@ -121,6 +142,7 @@ static struct watch *watch_new(struct found *f, int32_t pid)
 	*w = (struct watch){ .pid = pid, .nspid = info.nspid ? info.nspid : pid, .uid = info.uid, .wait_ns = FIRST_LOOK_NS };
 	w->rootfd = open(strbuf_str(&root), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	w->tmpdir = read_tmpdir(f, pid);
+	w->asked = is_asked_runtime(f, pid);
 	f->w[f->n++] = w;
 	return w;
 }
@@ -276,7 +298,7 @@ int found_event(struct found *f, const struct ev *e)
 		w = watch_of(f, e->pid);
 		if (w)
 			r = look(f, w, e->time_ns);
-		if (w && f->remove_maps && w->map_dir)
+		if (w && f->remove_maps && w->asked && w->map_dir)
 			remove_map(w);
 		watch_drop(f, e->pid);
 		return r;
@@ -296,7 +318,8 @@ int found_tick(struct found *f, uint64_t now_ns)
 		if (r < 0)
 			return r;
 		w->next_ns = now_ns + w->wait_ns;
-		w->wait_ns = MIN(w->wait_ns * 2, LAST_LOOK_NS);
+		w->wait_ns = MIN(w->wait_ns * 2, w->n_looks < EARLY_LOOKS ? EARLY_LOOK_NS : LAST_LOOK_NS);
+		w->n_looks++;
 	}
 	return 0;
 }

@@ -199,12 +199,35 @@ void sources_marker(struct resolver *r, struct proc *p, const char *path, uint64
 		ref_add(r, p, s, s->bound && s->pid != p->pid ? time_ns : UINT64_MAX);
 }
 
+/* Found by looking for a file, some time after the code was there: it serves for what came before, too. */
+static bool is_by_file(const struct jitsrc *s)
+{
+	return s->kind == JIT_SOURCE_JITDUMP || s->kind == JIT_SOURCE_PERFMAP || s->kind == JIT_SOURCE_OPDUMP;
+}
+
+/* Bound ahead of the time at which they were found, with an exec between: they are of what runs then. */
+static void sources_give_back(struct resolver *r, struct proc *p, uint64_t exec_ns)
+{
+	for (uint32_t i = 0; i < p->n_refs;) {
+		struct jitsrc *s = p->refs[i].src;
+
+		if (!is_by_file(s) || s->found_ns <= exec_ns || s->refs != 1 || r->n_unbound == r->unbound_room) {
+			i++;
+			continue;
+		}
+		s->refs = 0;
+		s->bound = false;
+		r->unbound[r->n_unbound++] = s;
+		p->refs[i] = p->refs[--p->n_refs];
+	}
+}
+
 void sources_bind_pid(struct resolver *r, struct proc *p, uint64_t time_ns)
 {
 	for (size_t i = 0; i < r->n_unbound;) {
 		struct jitsrc *s = r->unbound[i];
 
-		if (s->pid == p->pid && s->found_ns <= time_ns && p->n_refs < PROC_MAX_REFS)
+		if (s->pid == p->pid && (s->found_ns <= time_ns || is_by_file(s)) && p->n_refs < PROC_MAX_REFS)
 			ref_add(r, p, s, UINT64_MAX); /* takes it out of the list */
 		else
 			i++;
@@ -320,6 +343,7 @@ int procs_fork(struct resolver *r, int32_t pid, int32_t ppid, uint64_t time_ns)
 
 void procs_exec(struct resolver *r, struct proc *p, uint64_t time_ns)
 {
+	sources_give_back(r, p, time_ns);
 	refs_clear(r, p);
 	maps_drop(p->maps);
 	p->maps = NULL;

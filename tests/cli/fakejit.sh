@@ -210,7 +210,9 @@ spin a 600
 spin b 400
 spin c 200
 END
-rm -f "/tmp/perf-$(awk '$1 == "R" { print $2; exit }' perfmap.truth).map"
+map=/tmp/perf-$(awk '$1 == "R" { print $2; exit }' perfmap.truth).map
+check 'the map of a program that was not asked for one stays' test -s "$map"
+rm -f "$map"
 if mkdir -p /tmp/.oprofile/jitdump 2>/dev/null && [ -w /tmp/.oprofile/jitdump ]; then
 	truth opdump 'OProfile'"'"'s own dump, which knows whole seconds alone' --share <<'END'
 area anon 65536

@@ -502,6 +502,20 @@ static void test_binding(void)
 	load(1, 1 * S, 1, CODE, 0x100);
 	ok(is_region(at(10, 2 * S, CODE), 1, HIT_EXACT, 0), "marker first, source later");
 	end();
+	begin();
+	comm(10, 1 * S, "sh", true);
+	mapped(10, 1 * S, CODE, 0x1000, 0, "//anon");
+	source_kind(10, 4 * S, 1, 0, "10-00112233445566aa", JIT_SOURCE_PERFMAP);
+	jit(1, JIT_EVENT_LOAD, 4 * S, 1, CODE, 0x100, JIT_METHOD, JIT_TIME_UNKNOWN);
+	ok(is_region(at(10, 2 * S, CODE), 1, HIT_BACKDATED, 0), "a file found later names what ran before");
+	comm(10, 3 * S, "vm", true);
+	mapped(10, 3 * S, CODE, 0x1000, 0, "//anon");
+	ok(is_region(at(10, 3 * S + 1, CODE), 1, HIT_BACKDATED, 0), "a file found later is the new program's after an exec");
+	ok(is_region(at(10, 5 * S, CODE), 1, HIT_EXACT, 0), "and stays so");
+	comm(10, 6 * S, "other", true);
+	mapped(10, 6 * S, CODE, 0x1000, 0, "//anon");
+	ok(at(10, 7 * S, CODE).class == HIT_ANON, "an exec after it was found lets it go");
+	end();
 }
 
 static void test_hostile(void)
