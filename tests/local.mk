@@ -106,3 +106,5 @@ LONG_TESTS += tests/cli/jvm-kill-long.sh
 EXTRA_DIST += tests/cli/jvm-kill.sh tests/cli/jvm-kill-long.sh
 CLI_TESTS += tests/cli/witness.sh
 EXTRA_DIST += tests/cli/witness.sh
+CLI_TESTS += tests/cli/jvm-refused.sh
+EXTRA_DIST += tests/cli/jvm-refused.sh

@@ -2,6 +2,7 @@
 /*
  * refuse WHAT COMMAND…: runs the command where the kernel refuses one thing with EPERM, by a seccomp filter.
  *	mmap-shared   mmap with MAP_SHARED       exec-mmap-shared   mmap with MAP_SHARED and PROT_EXEC
+ *	write-mmap-shared   mmap with MAP_SHARED and PROT_WRITE: a VM can still map its own files
  *	fallocate     (EOPNOTSUPP)
  */
 #include <errno.h>
@@ -35,6 +36,11 @@ int main(int argc, char **argv)
 		LOAD(ARG(3)), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 3),
 		LOAD(ARG(2)), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM), ALLOW,
+	}, write[] = {
+		LOAD(offsetof(struct seccomp_data, nr)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 5),
+		LOAD(ARG(3)), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 3),
+		LOAD(ARG(2)), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_WRITE, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM), ALLOW,
 	}, fallocate[] = {
 		LOAD(offsetof(struct seccomp_data, nr)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP), ALLOW,
@@ -47,6 +53,8 @@ int main(int argc, char **argv)
 		p = (struct sock_fprog){ .len = sizeof(shared) / sizeof(*shared), .filter = shared };
 	else if (!strcmp(argv[1], "exec-mmap-shared"))
 		p = (struct sock_fprog){ .len = sizeof(exec) / sizeof(*exec), .filter = exec };
+	else if (!strcmp(argv[1], "write-mmap-shared"))
+		p = (struct sock_fprog){ .len = sizeof(write) / sizeof(*write), .filter = write };
 	else if (!strcmp(argv[1], "fallocate"))
 		p = (struct sock_fprog){ .len = sizeof(fallocate) / sizeof(*fallocate), .filter = fallocate };
 	else
