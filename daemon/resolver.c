@@ -275,7 +275,7 @@ static void hit_jit(struct hit *h, struct jitsrc *s, const struct jittl_region *
 
 struct jit_found {
 	struct jitsrc *live_src, *next_src;
-	struct jittl_region live, next;
+	struct jittl_region live, live_found, next;
 	enum hit_quality live_quality;
 };
 
@@ -290,6 +290,14 @@ static bool tells_no_end(const struct jitsrc *s)
 	return s->kind == JIT_SOURCE_JITDUMP;
 }
 
+/* Whether a region of a further source is taken: it is newer, or tells the same and the end, too. */
+static bool stands_before(const struct jit_found *f, const struct jittl_region *g, bool ambiguous)
+{
+	if (!f->live_src || newer(g, &f->live_found))
+		return true;
+	return !newer(&f->live_found, g) && !ambiguous && f->live_quality == HIT_AMBIGUOUS;
+}
+
 /* Over all sources of the process: the newest of those live, else the first to come within its lag. */
 static void find_jit(const struct proc *p, uint64_t time_ns, uint64_t ip, struct jit_found *f)
 {
@@ -299,16 +307,16 @@ static void find_jit(const struct proc *p, uint64_t time_ns, uint64_t ip, struct
 	for (uint32_t i = 0; i < p->n_refs; i++) {
 		const struct srcref *ref = &p->refs[i];
 		uint64_t t = MIN(time_ns, ref->until_ns);
-		bool in_lag;
+		bool in_lag, ambiguous;
 
 		if (!jittl_covers(ref->src->tl, ip))
 			continue;
 		jittl_find(ref->src->tl, ip, t, &at);
 		in_lag = at.has_next && at.next.load_ns - t <= ref->src->lag_ns;
-		if (at.has_live && (!f->live_src || newer(&at.live, &f->live))) {
-			bool ambiguous = at.overwritten && in_lag && !at.next.since_unknown;
-
+		ambiguous = at.has_live && at.overwritten && in_lag && !at.next.since_unknown;
+		if (at.has_live && stands_before(f, &at.live, ambiguous)) {
 			f->live_src = ref->src;
+			f->live_found = at.live;
 			/* Sources that never tell an end stamp at the change, as a rule: there the older is the better guess. */
 			f->live = ambiguous && !tells_no_end(ref->src) ? at.next : at.live;
 			f->live_quality = ambiguous ? HIT_AMBIGUOUS : HIT_EXACT;

@@ -449,6 +449,11 @@ static void test_foreign(void)
 	jit(2, JIT_EVENT_LOAD, 5 * S, 78, CODE + 0x1000, 0x100, JIT_METHOD, JIT_TIME_UNKNOWN);
 	ok(is_region(at(10, 6 * S, CODE), 2, HIT_EXACT, 0), "a source without times stands behind one with times");
 	ok(is_region(at(10, 6 * S, CODE + 0x1000), 78, HIT_EXACT, 0), "and serves where that has nothing");
+	source(10, 1 * S, 3, LAG, "10-00112233445566cc");
+	load(3, 2 * S, 31, CODE, 0x100);
+	unload(3, 4 * S - 5, 31, CODE);
+	load(3, 4 * S, 32, CODE, 0x100);
+	ok(is_region(at(10, 4 * S - 6, CODE), 31, HIT_EXACT, 0), "told twice with the same stamps: by the one that knows the end");
 	end();
 }
 
