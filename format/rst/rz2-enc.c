@@ -367,8 +367,10 @@ static int rz2_begin(void *enc, struct strbuf *out)
 static int rz2_end(void *enc, const uint8_t *tail, size_t n_tail, struct strbuf *out)
 {
 	struct rz2_enc *e = enc;
-	const uint64_t *p = &e->st.instr;
+	uint64_t nums[(RZ2_FOOT - 8) / 8];
 
+	_Static_assert(sizeof(e->st) - offsetof(struct rz2_stats, instr) == sizeof(nums), "the foot is all numbers from instr on");
+	memcpy(nums, (const char *)&e->st + offsetof(struct rz2_stats, instr), sizeof(nums));
 	e->out = out;
 	if (!e->up) {
 		put(e, 2, 4);
@@ -377,8 +379,8 @@ static int rz2_end(void *enc, const uint8_t *tail, size_t n_tail, struct strbuf 
 	put(e, 0, 4);
 	put(e, e->st.max_chunk, 4);
 	put(e, 0, 4);
-	for (size_t i = 0; i < (RZ2_FOOT - 8) / 8; i++)
-		put(e, p[i], 8);
+	for (size_t i = 0; i < ARRAY_SIZE(nums); i++)
+		put(e, nums[i], 8);
 	return out->error;
 }
 
