@@ -22,3 +22,5 @@ check_PROGRAMS += tests/tools/sampler-refuse
 tests_tools_sampler_refuse_LDADD = -lseccomp
 CLI_TESTS += tests/cli/sampler-refused.sh
 EXTRA_DIST += tests/cli/sampler-refused.sh
+LONG_TESTS += tests/cli/sampler-attach-long.sh
+EXTRA_DIST += tests/cli/sampler-attach-long.sh
