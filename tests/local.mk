@@ -108,3 +108,5 @@ CLI_TESTS += tests/cli/witness.sh
 EXTRA_DIST += tests/cli/witness.sh
 CLI_TESTS += tests/cli/jvm-refused.sh
 EXTRA_DIST += tests/cli/jvm-refused.sh
+CLI_TESTS += tests/cli/jvm-many.sh
+EXTRA_DIST += tests/cli/jvm-many.sh tests/java/Phases.java
