@@ -20,7 +20,7 @@ struct rzx_enc {
 };
 
 /* Tables that hold the places of the first section: larger ones only cost time. */
-static unsigned int pick_level(const uint8_t *recs, size_t n, unsigned int version)
+static unsigned int pick_level(const uint8_t *recs, size_t n)
 {
 	static const unsigned int bits = 18;
 	uint8_t *seen = calloc(1, (size_t)1 << (bits - 3));
@@ -49,7 +49,7 @@ static int rzx_new_enc(void **ret, const struct rst_out_opts *o, unsigned int ve
 
 	if (!e)
 		return -ENOMEM;
-	e->level = o->rzx_level ? MIN(o->rzx_level, 9u) : pick_level(recs, n, version);
+	e->level = o->rzx_level ? MIN(o->rzx_level, 9u) : pick_level(recs, n);
 	e->version = version;
 	rc = rzx_make(&e->x, true, e->level, version);
 	if (rc) {

@@ -433,7 +433,7 @@ static void learn_stream(struct rzx *x, unsigned int stream, struct stream *s, c
 }
 
 /* What was predicted wrongly, part by part. */
-static void send_parts(struct rzx *x, unsigned int stream, struct stream *s, const struct prediction *p, struct quad *q)
+static void send_parts(struct rzx *x, struct stream *s, const struct prediction *p, struct quad *q)
 {
 	unsigned int type = p->q.h >> 24 & 63;
 	uint64_t at = rzx_hash(s->pc, s->since);
@@ -490,7 +490,7 @@ static void send_numbers(struct rzx *x, unsigned int stream, struct stream *s, s
 	learn_number(&g, q->e, near_of(x, s, q, 1));
 }
 
-static unsigned int send_stream(struct rzx *x, unsigned int guess, unsigned int stream, bool has)
+static unsigned int send_stream(struct rzx *x, unsigned int guess, unsigned int stream)
 {
 	uint8_t v[2] = { (uint8_t)(stream >> 8), (uint8_t)stream }, p[2] = { (uint8_t)(guess >> 8), (uint8_t)guess };
 
@@ -550,13 +550,13 @@ void rzx_record(struct rzx *x, uint8_t *rec)
 			learn_number(&gp, q.p, near_of(x, s, &q, 0));
 		learn_number(&ge, q.e, near_of(x, s, &q, 1));
 	} else {
-		stream = send_stream(x, guess, stream, true);
+		stream = send_stream(x, guess, stream);
 		if (stream != guess) {
 			s = &x->streams[stream];
 			predict(x, s, &p);
 		}
 		ge.v->run = 0;
-		send_parts(x, stream, s, &p, &q);
+		send_parts(x, s, &p, &q);
 		send_numbers(x, stream, s, &q);
 	}
 	if (is_instr(q.h))
