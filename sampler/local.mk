@@ -16,6 +16,7 @@ tests_unit_test_evspec_LDADD = sampler/libsampler.la lib/libbase.la
 tests_unit_test_procinfo_LDADD = sampler/libsampler.la lib/libbase.la
 check_PROGRAMS += tests/unit/test-sampler
 UNIT_TESTS += tests/unit/test-sampler
+SERIAL_TESTS += tests/unit/test-sampler
 tests_unit_test_sampler_SOURCES = tests/unit/test-sampler.c tests/unit/sampler-work.h tests/unit/sampler-work.c
 tests_unit_test_sampler_LDADD = sampler/libsampler.la lib/libbase.la -lpthread
 check_PROGRAMS += tests/tools/sampler-refuse
