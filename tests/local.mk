@@ -110,3 +110,5 @@ CLI_TESTS += tests/cli/jvm-refused.sh
 EXTRA_DIST += tests/cli/jvm-refused.sh
 CLI_TESTS += tests/cli/jvm-many.sh
 EXTRA_DIST += tests/cli/jvm-many.sh tests/java/Phases.java
+CLI_TESTS += tests/cli/jvm-daemon.sh
+EXTRA_DIST += tests/cli/jvm-daemon.sh

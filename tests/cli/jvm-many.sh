@@ -30,7 +30,7 @@ methods() { opreport --session-dir="$1" -l -n 2>/dev/null | grep -F "$2 [jit]"; 
 cat >script <<'END'
 #!/bin/sh
 java -cp . Hot 4000 &
-java -cp . Phases next end &
+java -XX:-Inline -cp . Phases next end &
 sleep 2
 : >next
 sleep 2
