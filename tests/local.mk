@@ -112,3 +112,7 @@ CLI_TESTS += tests/cli/jvm-many.sh
 EXTRA_DIST += tests/cli/jvm-many.sh tests/java/Phases.java
 CLI_TESTS += tests/cli/jvm-daemon.sh
 EXTRA_DIST += tests/cli/jvm-daemon.sh
+check_PROGRAMS += tests/tools/run-image
+tests_tools_run_image_LDADD = libopagent/libopagent.la
+CLI_TESTS += tests/cli/image-perf.sh
+EXTRA_DIST += tests/cli/image-perf.sh

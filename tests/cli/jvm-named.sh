@@ -18,6 +18,9 @@ named() { # SESSION WHAT
 	check "$2: at least 99.9 % of them are named" test $(((g + a) * 1000)) -le $all
 	[ -x "$build/report/opreport" ] || return
 	all=$((all + $(total "$1" kernel) + $(total "$1" native) + $(total "$1" unknown)))
+	if [ -e "$1/log/events.opel" ]; then
+		is "$all" "$(opevlog stat "$1/log/events.opel" 2>/dev/null | sed -n 's/^ *sample  *//p')" "$2: the event log has as many samples"
+	fi
 	report=$(opreport --session-dir="$1" -l -n 2>/dev/null | awk '$1 ~ /^[0-9]+$/ { n += $1 } END { print n + 0 }')
 	is "$all" "$report" "$2: the symbol view has as many samples as there are"
 	report=$(opreport --session-dir="$1" -n 2>/dev/null | awk '/^ *[0-9]+ / && !/^ {3,}\t/ && !/\t/ { n += $1 } END { print n + 0 }')
@@ -26,7 +29,7 @@ named() { # SESSION WHAT
 
 if [ -z "${OPJIT_LONG-}" ]; then
 	workload_sunflow "$work" && workload_bounded "$work" 10 || skip_all "no sunflow here"
-	(cd "$WORKLOAD_CWD" && operf -d "$work/s" "${WORKLOAD[@]}") >"$work/out" 2>"$work/err"
+	(cd "$WORKLOAD_CWD" && operf --keep-log -d "$work/s" "${WORKLOAD[@]}") >"$work/out" 2>"$work/err"
 	is 0 $? 'sunflow: status'
 	named "$work/s" sunflow
 else

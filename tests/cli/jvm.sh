@@ -72,6 +72,10 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && [ "$(cat /proc/sys/ker
 	run setpriv --reuid=65534 --regid=65534 --clear-groups operf -d nob java -cp . Hot 2500
 	is 0 "$status" 'uid nobody: status'
 	check 'uid nobody: named' hot_is_named nob
+	if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 2 ]; then
+		check 'uid nobody: samples of user space alone' test "$(total nob kernel)" = 0 -a "$(total nob jit_method)" -gt 0
+		is 1 "$(grep -c '^operf: .*only user space is sampled' err)" 'uid nobody: is told once what it cannot see'
+	fi
 else
 	skip 'no other user to be here'
 fi
