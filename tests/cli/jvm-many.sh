@@ -97,7 +97,7 @@ END
 	java=$(readlink -f "$jdk/bin/java")
 	run unshare -m sh chrooted root env -u OPJIT_DIR -u XDG_RUNTIME_DIR "$build/control/operf" -d ch1 sh -c "chroot root '$java' -version"
 	is "0 $(cat v.out v.err)" "$status $(cat out; grep -v '^operf: ' err)" 'chroot: java -version prints what it printed before'
-	run unshare -m sh chrooted root env -u OPJIT_DIR -u XDG_RUNTIME_DIR "$build/control/operf" -d ch2 sh -c "chroot root '$java' -cp /tmp Hot 3500"
+	run unshare -m sh chrooted root env -u OPJIT_DIR -u XDG_RUNTIME_DIR "$build/control/operf" -d ch2 sh -c "chroot root '$java' -cp /tmp Hot 5000"
 	is '0 done 1' "$status $(cat out)" 'chroot: a program runs'
 	is 'to stderr' "$(grep -v '^operf: ' err)" 'chroot: and prints what it prints'
 	check 'chroot: its methods are named, although that root does not exist any more' sh -c "opreport --session-dir=ch2 -l -n 2>/dev/null | grep -q 'java:Hot .*Hot.hot(int)'"
