@@ -16,13 +16,29 @@ fuzz_fuzz_perfrec_LDADD = sampler/libsampler.la lib/libbase.la
 fuzz_fuzz_perfrec_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 EXTRA_DIST += fuzz/seeds/perfrec/samples fuzz/seeds/perfrec/chains fuzz/seeds/perfrec/sideband fuzz/seeds/perfrec/hostile
 
-# --- rst
-check_PROGRAMS += fuzz/fuzz-rst
-UNIT_TESTS += fuzz/fuzz-rst
+# --- rst: records, and each packed form
+RST_FUZZ = fuzz/fuzz-rst fuzz/fuzz-rz2 fuzz/fuzz-rz3 fuzz/fuzz-rzx
+check_PROGRAMS += $(RST_FUZZ)
+UNIT_TESTS += $(RST_FUZZ)
 fuzz_fuzz_rst_SOURCES = fuzz/fuzz-rst.c $(FUZZ_MAIN)
-fuzz_fuzz_rst_LDADD = format/rst/librst.la
+fuzz_fuzz_rst_LDADD = rst/librsttools.la
 fuzz_fuzz_rst_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
-EXTRA_DIST += fuzz/seeds/rst/raw fuzz/seeds/rst/rz2 fuzz/seeds/rst/rz3 fuzz/seeds/rst/rzx fuzz/seeds/rst/gzip
+fuzz_fuzz_rz2_SOURCES = fuzz/fuzz-rst-packed.c $(FUZZ_MAIN)
+fuzz_fuzz_rz2_CPPFLAGS = $(AM_CPPFLAGS) -DFORM=RST_RZ2
+fuzz_fuzz_rz2_LDADD = format/rst/librst.la
+fuzz_fuzz_rz2_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_rz3_SOURCES = fuzz/fuzz-rst-packed.c $(FUZZ_MAIN)
+fuzz_fuzz_rz3_CPPFLAGS = $(AM_CPPFLAGS) -DFORM=RST_RZ3
+fuzz_fuzz_rz3_LDADD = format/rst/librst.la
+fuzz_fuzz_rz3_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_rzx_SOURCES = fuzz/fuzz-rst-packed.c $(FUZZ_MAIN)
+fuzz_fuzz_rzx_CPPFLAGS = $(AM_CPPFLAGS) -DFORM=RST_RZX
+fuzz_fuzz_rzx_LDADD = format/rst/librst.la
+fuzz_fuzz_rzx_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+EXTRA_DIST += fuzz/seeds/rst/records fuzz/seeds/rst/kinds fuzz/seeds/rst/x86 fuzz/seeds/rst/file fuzz/seeds/rst/gzip \
+	fuzz/seeds/rz2/file fuzz/seeds/rz2/up fuzz/seeds/rz2/records fuzz/seeds/rz2/lossy \
+	fuzz/seeds/rz3/file fuzz/seeds/rz3/minor19 fuzz/seeds/rz3/sums fuzz/seeds/rz3/records fuzz/seeds/rz3/lossy \
+	fuzz/seeds/rzx/file fuzz/seeds/rzx/sums fuzz/seeds/rzx/records fuzz/seeds/rzx/kinds
 
 # --- abi: the four files, info and paths of a session, archives
 ABI_FUZZ = fuzz/fuzz-opnd fuzz/fuzz-opsd fuzz/fuzz-ophd fuzz/fuzz-opdb fuzz/fuzz-session-info fuzz/fuzz-tar
