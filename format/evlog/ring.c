@@ -6,7 +6,7 @@
  * between the load and the swap, have the order of the reservations.
  *
  * A page is complete when as many words were committed as were reserved. What depends on two stores (the time of the last
- * event, opening a page) is either checked against pos or done by whoever comes first.
+ * event, opening a page) is either checked or done by whoever comes first.
  *
  * n slots, n + 1 pages: a slot names the page that serves a place of the ring now; the reader puts its spare page
  * there and has the full one for itself.
@@ -39,6 +39,12 @@
 #define POS_PAGE(pos) ((pos) >> 30)
 #define POS_PREV(pos) ((uint32_t)((pos) >> 15 & 0x7fff))
 #define POS_OFF(pos) ((uint32_t)((pos) & 0x7fff))
+/*
+ * last: where an event ends (as in pos: page and words) and the lower half of its time. A writer stores last_time, then
+ * last; handlers that interrupt it between its swap of pos and these two stores leave theirs, so the words may be of
+ * different events, and of older ones. They are believed only if they agree with one another and with pos.
+ */
+#define LAST(pos, time) ((uint64_t)(time) << 30 | ((pos) >> 15 & 0x3fff8000) | POS_OFF(pos))
 /* slot word: page number, taken by the reader, which memory page */
 #define SLOT(page, taken, mem) ((uint64_t)(page) << 17 | (uint64_t)(taken) << 16 | (mem))
 #define SLOT_PAGE(s) ((s) >> 17)
@@ -62,7 +68,7 @@ struct opevlog_ring {
 	uint16_t words[10];
 	/* the writer's */
 	uint64_t pos __attribute__((aligned(64)));
-	uint64_t last_pos, last_time; /* time of the event that ends at last_pos */
+	uint64_t last_time, last; /* of the newest event; see LAST */
 	uint64_t dropped, overwritten;
 	/* the reader's */
 	uint64_t read_seq __attribute__((aligned(64)));
@@ -117,7 +123,7 @@ struct opevlog_ring *opevlog_ring_make(void *mem, size_t bytes, const struct ope
 		r->slots[i].word = SLOT(i, 1, i); /* as if the reader had taken a page there already */
 		r->slots[i].commit = r->slots[i].final = COMMIT(i - r->n, 0, 0);
 	}
-	r->last_pos = UINT64_MAX;
+	r->last = UINT64_MAX; /* no page has that many words */
 	st(&r->magic, RING_MAGIC);
 	return r;
 }
@@ -257,7 +263,7 @@ static inline int reserve(struct opevlog_ring *r, uint32_t words, struct place *
 	if (HEADER_WORDS + 4 + words > room)
 		return -E2BIG;
 	for (;;) {
-		uint64_t old = ld(&r->pos), last_pos = ld_relaxed(&r->last_pos), last = ld_relaxed(&r->last_time);
+		uint64_t old = ld(&r->pos), mark = ld_relaxed(&r->last), last = ld_relaxed(&r->last_time);
 		uint64_t t = ring_clock(r), next;
 
 		at->page = POS_PAGE(old);
@@ -272,7 +278,7 @@ static inline int reserve(struct opevlog_ring *r, uint32_t words, struct place *
 				return -ENOBUFS;
 			}
 		} else {
-			bool sure = last_pos == (old & ~POS(0, 0x7fff, 0));
+			bool sure = mark == LAST(old, last);
 			if (sure && t < last)
 				t = last;
 			at->full = !sure || t - last >= 1u << 27;
@@ -287,8 +293,8 @@ static inline int reserve(struct opevlog_ring *r, uint32_t words, struct place *
 		at->time = t;
 		if (swap_if(&r->pos, old, next)) {
 			st_relaxed(&r->last_time, t);
-			__atomic_signal_fence(__ATOMIC_SEQ_CST); /* time first: see `sure` */
-			st_relaxed(&r->last_pos, next & ~POS(0, 0x7fff, 0));
+			__atomic_signal_fence(__ATOMIC_SEQ_CST);
+			st_relaxed(&r->last, LAST(next, t));
 			return 0;
 		}
 	}
