@@ -3,31 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "format/abi/file.h"
+#include "fuzz/abi-files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* What is accepted converts to a wider word and back to the same content, or is refused for a word that does not fit. */
-static void there_and_back(const uint8_t *data, size_t size)
-{
-	AUTO_STRBUF wide = STRBUF_INIT_CAP(1 << 22), back = STRBUF_INIT_CAP(1 << 22), again = STRBUF_INIT_CAP(1 << 22);
-	struct abi_format from, to;
-	struct abi_file_stat a, b;
-
-	if (abi_file_check(data, size, &a, NULL) < 0)
-		return;
-	from = a.fmt;
-	abi_format_parse_order(&to, from.kind, from.width < 8 ? 8 : 9, "be");
-	if (abi_file_convert(data, size, &to, &wide, NULL) < 0)
-		return;
-	assert(abi_file_check(wide.buf, wide.len, &b, NULL) == 0);
-	assert(a.items == b.items && a.samples == b.samples);
-	if (abi_file_convert(wide.buf, wide.len, &from, &back, NULL) < 0)
-		return;
-	/* The first conversion cleans what is unused; from then on the bytes stay. */
-	assert(abi_file_convert(back.buf, back.len, &to, &again, NULL) == 0);
-	assert(again.len == wide.len && !memcmp(again.buf, wide.buf, wide.len));
-}
 
 static int grow(void *arg, size_t len, uint8_t **data)
 {
@@ -73,14 +51,13 @@ static void add_to(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	AUTO_STRBUF sum = STRBUF_INIT_CAP(1 << 22);
 	struct order o = { 0 };
 	struct opdb db;
 	uint64_t v;
 
-	there_and_back(data, size);
+	fuzz_abi_there_and_back(data, size);
 	add_to(data, size);
-	(void)abi_file_merge(data, size, data, size, NULL, &sum, NULL);
+	fuzz_abi_merge_with_itself(data, size);
 	if (opdb_read(&db, data, size, NULL) == 0) {
 		for (uint64_t k = 0; k < 300; k += 7)
 			(void)opdb_get(&db, k, &v, NULL);

@@ -62,11 +62,18 @@ fuzz_fuzz_session_info_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 fuzz_fuzz_tar_SOURCES = fuzz/fuzz-tar.c $(FUZZ_MAIN)
 fuzz_fuzz_tar_LDADD = session/libsession.la
 fuzz_fuzz_tar_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
-EXTRA_DIST += fuzz/seeds/opnd/a1 fuzz/seeds/opnd/ax1 fuzz/seeds/opnd/ax2 fuzz/seeds/opsd/a3 fuzz/seeds/opsd/a4 fuzz/seeds/opsd/a5 \
+EXTRA_DIST += fuzz/abi-files.h fuzz/quiet.h fuzz/seeds/opnd/a1 fuzz/seeds/opnd/ax1 fuzz/seeds/opnd/ax2 fuzz/seeds/opsd/a3 fuzz/seeds/opsd/a4 fuzz/seeds/opsd/a5 \
 	fuzz/seeds/opsd/a6 fuzz/seeds/opsd/a14 fuzz/seeds/opsd/ax4 fuzz/seeds/opsd/ax5 fuzz/seeds/opsd/count-2to60 fuzz/seeds/ophd/a7 \
 	fuzz/seeds/ophd/ax9 fuzz/seeds/ophd/cycle fuzz/seeds/opdb/a9 fuzz/seeds/opdb/a10 fuzz/seeds/opdb/a12 fuzz/seeds/opdb/ax7 \
 	fuzz/seeds/opdb/loop fuzz/seeds/opdb/wild fuzz/seeds/opdb/huge-total fuzz/seeds/opdb/huge-page fuzz/seeds/session-info/plain fuzz/seeds/session-info/hostile \
 	fuzz/seeds/session-info/path fuzz/seeds/session-info/path-anon fuzz/seeds/tar/long fuzz/seeds/tar/link-out fuzz/seeds/tar/dots
+check_PROGRAMS += fuzz/fuzz-upstream
+UNIT_TESTS += fuzz/fuzz-upstream
+fuzz_fuzz_upstream_SOURCES = fuzz/fuzz-upstream.c report/upstream.c report/joimage.c $(FUZZ_MAIN)
+fuzz_fuzz_upstream_CPPFLAGS = $(AM_CPPFLAGS) $(LIBELF_CFLAGS)
+fuzz_fuzz_upstream_LDADD = lib/libbase.la $(LIBELF_LIBS)
+fuzz_fuzz_upstream_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+EXTRA_DIST += fuzz/seeds/upstream/samples fuzz/seeds/upstream/too-many fuzz/seeds/upstream/image
 # --- libopagent's formats and the live reader
 check_PROGRAMS += fuzz/fuzz-image fuzz/fuzz-ring
 UNIT_TESTS += fuzz/fuzz-image fuzz/fuzz-ring
@@ -101,6 +108,23 @@ EVLOG_SEEDS = fuzz/seeds/evlog/cut fuzz/seeds/evlog/random1 fuzz/seeds/evlog/ran
 	fuzz/seeds/pmclog/opel3 fuzz/seeds/evformats/C1 fuzz/seeds/evformats/C2 fuzz/seeds/evformats/C4 \
 	fuzz/seeds/evformats/C5 fuzz/seeds/evformats/C7 fuzz/seeds/evformats/C8
 EXTRA_DIST += $(EVLOG_SEEDS)
+# the commands of opevlog
+EVTOOL_LIBS = report/libopevlogtool.la format/rst/librst.la format/evlog/libevlog.la format/abi/libabi.la lib/libbase.la
+check_PROGRAMS += fuzz/fuzz-evtool fuzz/fuzz-evimport
+UNIT_TESTS += fuzz/fuzz-evtool fuzz/fuzz-evimport
+fuzz_fuzz_evtool_SOURCES = fuzz/fuzz-evtool.c $(FUZZ_MAIN)
+fuzz_fuzz_evtool_LDADD = $(EVTOOL_LIBS)
+fuzz_fuzz_evtool_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_evimport_SOURCES = fuzz/fuzz-evimport.c $(FUZZ_MAIN)
+fuzz_fuzz_evimport_LDADD = $(EVTOOL_LIBS)
+fuzz_fuzz_evimport_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+EXTRA_DIST += fuzz/seeds/make-tools.sh fuzz/seeds/evtool/abi fuzz/seeds/evtool/check fuzz/seeds/evtool/ctf \
+	fuzz/seeds/evtool/cut fuzz/seeds/evtool/cut-some fuzz/seeds/evtool/dump fuzz/seeds/evtool/dump-json-cut \
+	fuzz/seeds/evtool/follow fuzz/seeds/evtool/ftrace fuzz/seeds/evtool/hwpmc fuzz/seeds/evtool/json \
+	fuzz/seeds/evtool/merge fuzz/seeds/evtool/opel fuzz/seeds/evtool/pmclog fuzz/seeds/evtool/raw \
+	fuzz/seeds/evtool/rst fuzz/seeds/evtool/script fuzz/seeds/evtool/stat fuzz/seeds/evimport/B1 \
+	fuzz/seeds/evimport/B2 fuzz/seeds/evimport/B3 fuzz/seeds/evimport/B5 fuzz/seeds/evimport/abi \
+	fuzz/seeds/evimport/abi-odd
 
 # --- formats of other JITs
 check_PROGRAMS += fuzz/fuzz-foreign

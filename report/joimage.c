@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/io.h"
 #include "report/upstream.h"
 
 #define TEXT_AT 4096u
 #define TEXT_MAX (UINT64_C(1) << 32)
+#define FILE_SLACK ((size_t)64 << 20)
 
 void jo_image_done(struct jo_image *im)
 {
@@ -96,6 +98,7 @@ static int read_symbols(struct jo_image *im, Elf *elf, Elf_Scn *scn, const GElf_
 int jo_image_read(struct jo_image *ret, const char *path)
 {
 	AUTO_CLOSE int fd = io_open_regular(AT_FDCWD, path, O_RDONLY);
+	struct stat st;
 	GElf_Ehdr eh;
 	Elf *elf;
 	int r = 0;
@@ -108,6 +111,9 @@ int jo_image_read(struct jo_image *ret, const char *path)
 		elf_end(elf);
 		return -EBADMSG;
 	}
+	/* Symbols may cover the same bytes, and each has its own: a small file must not become a large one. */
+	if (fstat(fd, &st) == 0)
+		ret->code.cap = MIN(ret->code.cap, FILE_SLACK + 4 * (size_t)st.st_size);
 	ret->machine = eh.e_machine;
 	ret->bits = eh.e_ident[EI_CLASS] == ELFCLASS32 ? 32 : 64;
 	for (Elf_Scn *s = NULL; r >= 0 && (s = elf_nextscn(elf, s));) {
@@ -147,6 +153,8 @@ int jo_image_write(const struct jo_image *im, uint64_t text_addr, const char *pa
 			return -E2BIG;
 	for (size_t i = 0; i + 1 < im->n; i++) /* symbols may overlap */
 		text = MAX(text, im->symbols[i].addr + im->symbols[i].size - text_addr);
+	if (text > FILE_SLACK + 4 * im->code.len) /* nearly all of it is code that nobody has */
+		return -E2BIG;
 	symtab = ALIGN_UP(TEXT_AT + text, (uint64_t)16);
 	strtab = symtab + (im->n + 1) * sizeof(Elf64_Sym);
 	shstr = strtab + 1 + im->names.len;
