@@ -31,3 +31,5 @@ BENCHES += bench/resolve.sh
 EXTRA_DIST += bench/resolve.sh
 check_PROGRAMS += bench/resolve
 bench_resolve_LDADD = daemon/libpipeline.la lib/libbase.la
+# opd and operf --system-wide attach to every VM they see.
+CLI_ALONE += tests/cli/operf.sh tests/cli/opd.sh tests/cli/jvm.sh tests/cli/jvm-daemon.sh
