@@ -128,6 +128,15 @@ static char *agent_dir(const char *subdir, const char *file)
 	return is_file(strbuf_str(&sb)) ? strdup(AGENTDIR) : NULL;
 }
 
+char *agents_find(const char *subdir, const char *file)
+{
+	AUTO_STRBUF sb = STRBUF_INIT;
+	AUTO_FREE char *dir = agent_dir(subdir, file);
+
+	strbuf_addf(&sb, "%s/%s", dir ? dir : "", file);
+	return dir ? realpath(strbuf_str(&sb), NULL) : NULL;
+}
+
 const char *agents_java_path(struct agents *a)
 {
 	if (!a->java_sought) {
@@ -152,7 +161,7 @@ const char *agents_mono_dir(struct agents *a)
 }
 
 /* Mono takes a name, no path: whether its dlopen will find the module. */
-static bool mono_finds_it(void)
+bool agents_mono_finds_it(void)
 {
 	AUTO_STRBUF sb = STRBUF_INIT_CAP(64 << 20);
 	const char *path = getenv("LD_LIBRARY_PATH");
@@ -315,7 +324,7 @@ static char *option_for(struct agents *a, char *const argv[])
 		add_agentpath(a, &sb);
 		break;
 	case COMMAND_MONO:
-		if (a->o.no_mono || !mono_finds_it())
+		if (a->o.no_mono || !agents_mono_finds_it())
 			return NULL;
 		for (size_t i = 1; argv[i]; i++)
 			if (!strncmp(argv[i], "--profile", 9))

@@ -43,6 +43,10 @@ void agents_free(struct agents *a); /* ends attaches that still run; NULL is all
  */
 const char *agents_java_path(struct agents *a);
 const char *agents_mono_dir(struct agents *a);
+/* Whether Mono, which takes a name and no path, would find the module that way. */
+bool agents_mono_finds_it(void);
+/* The same for anything else: a file of the build tree's agents/SUBDIR, or installed. malloc'd, NULL if it is not there. */
+char *agents_find(const char *subdir, const char *file);
 
 /* What VM a program (found along PATH if it has no slash) is. */
 enum agents_vm agents_identify(const char *program);

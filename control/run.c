@@ -86,8 +86,15 @@ static void in_child(void *arg)
 {
 	struct run *r = arg;
 
-	struct runtimes_opts ro = { .off = r->o->no_agents, .callgraph = r->o->callgraph };
+	AUTO_FREE char *jitapi = agents_find("jitapi", "libopagent-ittjit.so"), *lua = agents_find("luajit", "opjit.lua");
+	AUTO_FREE char *libopagent = agents_find("../libopagent", "libopagent.so.1"), *ini = agents_find("php", "opjit-php/opjit.ini");
+	char *slash = ini ? strrchr(ini, '/') : NULL;
+	struct runtimes_opts ro = { .off = r->o->no_agents, .callgraph = r->o->callgraph, .env = r->o->agents_env, .jitapi = jitapi,
+				    .mono = agents_identify(r->argv[0]) != AGENTS_VM_MONO && agents_mono_finds_it(),
+				    .lua = lua, .libopagent = libopagent, .php_dir = ini };
 
+	if (slash)
+		*slash = '\0';
 	if (r->o->agents_env)
 		agents_environment(r->agents);
 	(void)runtimes_environment(r->argv[0], &ro);

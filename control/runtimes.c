@@ -134,6 +134,33 @@ static int env_add(const char *name, const char *value, const char *already)
 	return setenv(name, sb.buf, 1) < 0 ? -errno : 1;
 }
 
+/* LUA_INIT holds Lua: the interpreters without a JIT pass it over. */
+static int lua_environment(const struct runtimes_opts *o)
+{
+	AUTO_STRBUF sb = STRBUF_INIT_CAP(16384);
+
+	if (!o->lua || !o->libopagent || strpbrk(o->lua, "'\\\n") || strpbrk(o->libopagent, "'\\\n"))
+		return 0;
+	strbuf_addf(&sb, "if jit then local f = loadfile('%s') if f then pcall(f, '%s') end end", o->lua, o->libopagent);
+	if (sb.error)
+		return sb.error;
+	return setenv("LUA_INIT", sb.buf, 0) < 0 ? -errno : 0;
+}
+
+/* An empty first part stands for the directory that PHP was built with. */
+static int php_environment(const struct runtimes_opts *o)
+{
+	AUTO_STRBUF sb = STRBUF_INIT_CAP(16384);
+	const char *was = getenv("PHP_INI_SCAN_DIR");
+
+	if (!o->php_dir || strchr(o->php_dir, ':'))
+		return 0;
+	strbuf_addf(&sb, "%s:%s", was ? was : "", o->php_dir);
+	if (sb.error)
+		return sb.error;
+	return setenv("PHP_INI_SCAN_DIR", sb.buf, 1) < 0 ? -errno : 0;
+}
+
 int runtimes_environment(const char *program, const struct runtimes_opts *o)
 {
 	static const char *const otp_tools[] = { "elixir", "mix", "iex", "rebar3", "escript" };
@@ -150,6 +177,16 @@ int runtimes_environment(const char *program, const struct runtimes_opts *o)
 				return r;
 			set |= r;
 		}
+	if (o->mono && (r = env_add("MONO_ENV_OPTIONS", "--profile=oprofile", "--profile")) < 0)
+		return r;
+	if ((r = lua_environment(o)) < 0 || (r = php_environment(o)) < 0)
+		return r;
+	if (o->jitapi && setenv("INTEL_JIT_PROFILER64", o->jitapi, 0) < 0)
+		return -errno;
+	/* PyPy logs to stderr where the file cannot be made: only for the command itself, whose /tmp is ours. */
+	if ((o->env || (is_called(program, "pypy") && access("/tmp", W_OK) == 0)) &&
+	    setenv("PYPYLOG", "jit-backend-addr:/tmp/opjit-pypy-%d.log", 0) < 0)
+		return -errno;
 	/* Quiet, and without meaning to everybody else. */
 	if (setenv("DOTNET_PerfMapEnabled", "1", 0) < 0 || (o->callgraph && setenv("PYTHONPERFSUPPORT", "1", 0) < 0))
 		return -errno;
@@ -159,7 +196,7 @@ int runtimes_environment(const char *program, const struct runtimes_opts *o)
 bool runtimes_asked_already(char *const argv[])
 {
 	static const char *const words[] = { "--perf-", "+JPperf", "opcache.jit_debug", "-Xperf" };
-	static const char *const vars[] = { "NODE_OPTIONS", "ERL_FLAGS", "DOTNET_PerfMapEnabled", "PYTHONPERFSUPPORT" };
+	static const char *const vars[] = { "NODE_OPTIONS", "ERL_FLAGS", "DOTNET_PerfMapEnabled", "PYTHONPERFSUPPORT", "PYPYLOG" };
 
 	for (size_t i = 0; argv[i]; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(words); k++)

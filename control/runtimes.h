@@ -11,6 +11,10 @@
 struct runtimes_opts {
 	bool off;
 	bool callgraph;    /* CPython's trampolines only show in call stacks */
+	bool mono;         /* Mono finds our module */
+	bool env;          /* --agents=env: also what may show in a program's output where it cannot work */
+	/* paths of agents, NULL = not there */
+	const char *jitapi, *lua, *libopagent, *php_dir;
 };
 
 /*

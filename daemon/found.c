@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "jitconv/foreign.h"
+#include "jitconv/gdbjit.h"
 #include "lib/io.h"
 #include "lib/map.h"
 #include "sampler/procinfo.h"
@@ -26,8 +27,9 @@ struct watch { /* a process with memory that looks like a JIT's */
 	uint32_t uid;
 	int rootfd;            /* its /proc/PID/root, kept so that its files are found after its exit */
 	uint64_t next_ns, wait_ns;
-	bool map_found, opdump_found, refused;
-	bool asked;            /* a runtime that operf asks for a map */
+	bool map_found, opdump_found, log_found, refused;
+	bool gdb_found, gdb_due; /* due: a file was mapped since the last look that may export the interface */
+	bool asked, is_pypy;   /* a runtime that operf asks for a map; the one with a log */
 	const char *map_dir;   /* where the map was */
 	unsigned int n_dumps, n_looks;
 	uint64_t dumps[MAX_DUMPS]; /* inodes */
@@ -100,21 +102,20 @@ static char *read_tmpdir(const struct found *f, int32_t pid)
 }
 
 /* Programs with maps of their own accord keep them. */
-static bool is_asked_runtime(const struct found *f, int32_t pid)
+static void read_runtime(const struct found *f, struct watch *w)
 {
-	static const char *const runtimes[] = { "node", "php", "beam", "erl", "dotnet", "python" };
+	static const char *const runtimes[] = { "node", "php", "beam", "erl", "dotnet", "python", "pypy" };
 	char path[256], exe[4096];
 	const char *base;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "%s/%d/exe", f->proc_root, pid);
+	snprintf(path, sizeof(path), "%s/%d/exe", f->proc_root, w->pid);
 	n = readlink(path, exe, sizeof(exe) - 1);
 	exe[MAX(n, (ssize_t)0)] = '\0';
 	base = strrchr(exe, '/');
 	for (size_t i = 0; base && i < ARRAY_SIZE(runtimes); i++)
-		if (!strncmp(base + 1, runtimes[i], strlen(runtimes[i])))
-			return true;
-	return false;
+		w->asked |= !strncmp(base + 1, runtimes[i], strlen(runtimes[i]));
+	w->is_pypy = base && !strncmp(base + 1, "pypy", 4);
 }
 
 static struct watch *watch_new(struct found *f, int32_t pid)
@@ -139,10 +140,11 @@ static struct watch *watch_new(struct found *f, int32_t pid)
 		return NULL;
 	}
 	strbuf_addf(&root, "%s/%d/root", f->proc_root, pid);
-	*w = (struct watch){ .pid = pid, .nspid = info.nspid ? info.nspid : pid, .uid = info.uid, .wait_ns = FIRST_LOOK_NS };
+	*w = (struct watch){ .pid = pid, .nspid = info.nspid ? info.nspid : pid, .uid = info.uid, .wait_ns = FIRST_LOOK_NS,
+			     .gdb_due = true };
 	w->rootfd = open(strbuf_str(&root), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	w->tmpdir = read_tmpdir(f, pid);
-	w->asked = is_asked_runtime(f, pid);
+	read_runtime(f, w);
 	f->w[f->n++] = w;
 	return w;
 }
@@ -218,12 +220,51 @@ static int look_for_opdump(struct found *f, struct watch *w, uint64_t now_ns)
 	return r;
 }
 
+/* What operf asks PyPy for. */
+static int look_for_log(struct found *f, struct watch *w, uint64_t now_ns)
+{
+	char path[64];
+	int r;
+
+	if (w->log_found || !w->is_pypy)
+		return 0;
+	snprintf(path, sizeof(path), "/tmp/opjit-pypy-%d.log", w->nspid);
+	r = take(f, w, JIT_FORMAT_PYPYLOG, path, now_ns);
+	w->log_found = r <= 0;
+	return r;
+}
+
+static int look_for_gdb(struct found *f, struct watch *w, uint64_t now_ns)
+{
+	struct jit_source *src;
+	const char *why = NULL;
+	int r;
+
+	if (w->gdb_found || !w->gdb_due || w->rootfd < 0)
+		return 0;
+	w->gdb_due = false;
+	r = gdbjit_open(&src, f->proc_root, w->rootfd, w->pid, w->uid, &why);
+	if (r < 0) {
+		if (why && f->refused && !w->refused) {
+			f->refused(f->arg, w->pid, why);
+			w->refused = true;
+		}
+		return r == -ENOMEM ? r : 0;
+	}
+	w->gdb_found = true;
+	return f->fn(f->arg, src, w->pid, now_ns, "__jit_debug_descriptor");
+}
+
 static int look(struct found *f, struct watch *w, uint64_t now_ns)
 {
 	int r = look_for_map(f, w, now_ns);
 
 	if (r >= 0)
 		r = look_for_opdump(f, w, now_ns);
+	if (r >= 0)
+		r = look_for_log(f, w, now_ns);
+	if (r >= 0)
+		r = look_for_gdb(f, w, now_ns);
 	return MIN(r, 0);
 }
 
@@ -254,9 +295,14 @@ static int on_mmap(struct found *f, const struct ev *e)
 	bool dump = jit_foreign_name(e->u.mmap.path, &named) == JIT_FORMAT_JITDUMP;
 	struct watch *w;
 
-	if (!(e->u.mmap.prot & PROT_EXEC) || (!dump && !anonymous(e->u.mmap.path)))
+	if (!(e->u.mmap.prot & PROT_EXEC))
 		return 0;
 	w = watch_of(f, e->pid);
+	if (!dump && !anonymous(e->u.mmap.path)) {
+		if (w)
+			w->gdb_due = true;
+		return 0;
+	}
 	if (!w)
 		w = watch_new(f, e->pid);
 	if (!w)
@@ -267,15 +313,29 @@ static int on_mmap(struct found *f, const struct ev *e)
 void found_remove_maps(struct found *f, bool on) { f->remove_maps = on; }
 
 /* The file stays open in its source: only the name goes. */
-static void remove_map(const struct watch *w)
+static void remove_file(const struct watch *w, const char *in, const char *name)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
-	AUTO_CLOSE int dir = (int)syscall(SYS_openat2, w->rootfd, w->map_dir, &how, sizeof(how));
-	char name[32];
+	AUTO_CLOSE int dir = (int)syscall(SYS_openat2, w->rootfd, in, &how, sizeof(how));
 
-	snprintf(name, sizeof(name), "perf-%d.map", w->nspid);
 	if (dir >= 0)
 		unlinkat(dir, name, 0);
+}
+
+static void remove_asked_for(const struct watch *w)
+{
+	char name[32];
+
+	if (!w->asked)
+		return;
+	if (w->map_dir) {
+		snprintf(name, sizeof(name), "perf-%d.map", w->nspid);
+		remove_file(w, w->map_dir, name);
+	}
+	if (w->log_found && w->is_pypy) {
+		snprintf(name, sizeof(name), "opjit-pypy-%d.log", w->nspid);
+		remove_file(w, "/tmp", name);
+	}
 }
 
 int found_event(struct found *f, const struct ev *e)
@@ -298,8 +358,8 @@ int found_event(struct found *f, const struct ev *e)
 		w = watch_of(f, e->pid);
 		if (w)
 			r = look(f, w, e->time_ns);
-		if (w && f->remove_maps && w->asked && w->map_dir)
-			remove_map(w);
+		if (w && f->remove_maps)
+			remove_asked_for(w);
 		watch_drop(f, e->pid);
 		return r;
 	default:

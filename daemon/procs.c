@@ -202,7 +202,8 @@ void sources_marker(struct resolver *r, struct proc *p, const char *path, uint64
 /* Found by looking for a file, some time after the code was there: it serves for what came before, too. */
 static bool is_by_file(const struct jitsrc *s)
 {
-	return s->kind == JIT_SOURCE_JITDUMP || s->kind == JIT_SOURCE_PERFMAP || s->kind == JIT_SOURCE_OPDUMP;
+	return s->kind == JIT_SOURCE_JITDUMP || s->kind == JIT_SOURCE_PERFMAP || s->kind == JIT_SOURCE_OPDUMP ||
+	       s->kind == JIT_SOURCE_GDB || s->kind == JIT_SOURCE_PYPYLOG;
 }
 
 /* Bound ahead of the time at which they were found, with an exec between: they are of what runs then. */

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t step;
 	int r = 0;
 
-	if (!size || jit_parser_new(&p, (enum jit_format)(JIT_FORMAT_JITDUMP + data[0] % 3), &o) < 0)
+	if (!size || jit_parser_new(&p, (enum jit_format)(JIT_FORMAT_JITDUMP + data[0] % 4), &o) < 0)
 		return 0;
 	step = (size_t)data[0] / 3 * 7 + 1;
 	for (size_t at = 1; at < size && !r; at += step)

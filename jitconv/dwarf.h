@@ -41,6 +41,7 @@ struct ehframe_gen {
 	uint16_t machine;
 	struct strbuf frames;      /* CIE and FDEs; initial locations hold the region's address until finish */
 	struct strbuf table;       /* {u64 address, u64 offset of the FDE in frames} */
+	size_t raw_cie, raw_cie_len; /* the CIE taken over last: place in frames; 0 = none */
 };
 void ehframe_gen_init(struct ehframe_gen *g, uint16_t machine);
 void ehframe_gen_done(struct ehframe_gen *g);

@@ -6,6 +6,7 @@
 
 #include "format/jit/tables.h"
 #include "jitconv/dwarf.h"
+#include "lib/reader.h"
 
 #define ENC (DW_EH_PE_pcrel | DW_EH_PE_sdata4)
 
@@ -136,6 +137,115 @@ static bool row_is_good(const struct machine *m, const struct jit_unwind_row *ro
 	       (row->cfa_offset >= 0 || row->cfa_offset % (int)m->word == 0);
 }
 
+/* --- taken over from a jitdump ---------------------------------------------------------------------------- */
+
+/* How the addresses of a CIE's FDEs are written; -1: in a way that is not understood. */
+static int cie_encoding(struct reader r)
+{
+	uint8_t version = reader_u8(&r);
+	const char *aug = reader_str(&r);
+	int enc = DW_EH_PE_absptr;
+
+	if (r.bad || (version != 1 && version != 3) || *aug != 'z')
+		return -1;
+	for (int leb = 0; leb < 4; leb++) { /* alignments, return address, length of the augmentation */
+		if (leb == 2 && version == 1) {
+			reader_u8(&r);
+			continue;
+		}
+		while (reader_u8(&r) & 0x80)
+			;
+	}
+	for (aug++; *aug; aug++) {
+		if (*aug == 'R')
+			enc = reader_u8(&r);
+		else if (*aug == 'L')
+			reader_u8(&r);
+		else if (*aug != 'S')
+			return -1;
+	}
+	return r.bad ? -1 : enc;
+}
+
+static size_t raw_record(struct strbuf *sb, uint32_t id, const void *body, size_t len)
+{
+	size_t start = sb->len;
+
+	dwarf_u32(sb, 0);
+	dwarf_u32(sb, id);
+	strbuf_add(sb, body, len);
+	pad_to(sb, 8);
+	patch_u32(sb, start, (uint32_t)(sb->len - start) - 4);
+	return start;
+}
+
+static void raw_cie(struct ehframe_gen *g, const void *body, size_t len)
+{
+	if (g->raw_cie && g->raw_cie_len == len && !memcmp(g->frames.buf + g->raw_cie + 8, body, len))
+		return;
+	g->raw_cie = raw_record(&g->frames, 0, body, len);
+	g->raw_cie_len = len;
+}
+
+/* body: the record behind its CIE pointer, which stands at `at` of the input. */
+static int raw_fde(struct ehframe_gen *g, const struct seal_region *r, const uint8_t *body, size_t len, size_t at, uint64_t *low)
+{
+	int32_t rel;
+	uint32_t range;
+	uint64_t off;
+	size_t start;
+
+	if (len < 8)
+		return 1;
+	memcpy(&rel, body, 4);
+	memcpy(&range, body + 4, 4);
+	off = ALIGN_UP(r->size, (uint64_t)8) + at + (uint64_t)(int64_t)rel;
+	if (off >= r->size || off < *low)
+		return 1;
+	*low = off + 1;
+	range = (uint32_t)MIN(MIN(range ? (uint64_t)range : r->size, r->size - off), (uint64_t)UINT32_MAX);
+	start = raw_record(&g->frames, (uint32_t)(g->frames.len + 4 - g->raw_cie), body, len);
+	patch_u32(&g->frames, start + 8, 0);
+	patch_u32(&g->frames, start + 12, range);
+	dwarf_u64(&g->table, r->offset + off);
+	dwarf_u64(&g->table, start);
+	return g->frames.error ? g->frames.error : g->table.error;
+}
+
+static int raw_region(struct ehframe_gen *g, const struct seal_region *r)
+{
+	struct reader in = reader_of(r->eh_frame, r->eh_frame_len);
+	size_t cie = SIZE_MAX;
+	uint64_t low = 0;
+
+	while (reader_left(&in) >= 8) {
+		uint32_t len = reader_u32(&in), id;
+		size_t at = in.pos;
+		const uint8_t *body;
+		int ret;
+
+		if (!len)
+			return 0;
+		id = reader_u32(&in);
+		body = len >= 4 ? reader_take(&in, len - 4) : NULL;
+		if (!body)
+			return 1;
+		if (!id) {
+			cie = at - 4;
+			if (cie_encoding(reader_of(body, len - 4)) != ENC)
+				return 1;
+			raw_cie(g, body, len - 4);
+			continue;
+		}
+		if (at - id != cie)
+			return 1;
+		ret = raw_fde(g, r, body, len - 4, at + 4, &low);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
 int ehframe_gen_region(struct ehframe_gen *g, const struct seal_region *r)
 {
 	const struct machine *m = machine_of(g->machine);
@@ -146,6 +256,8 @@ int ehframe_gen_region(struct ehframe_gen *g, const struct seal_region *r)
 	uint32_t at = 0;
 	int more;
 
+	if (m && !r->unwind_len && r->eh_frame_len && r->size)
+		return raw_region(g, r);
 	if (!m || !r->unwind_len || !r->size)
 		return 0;
 	dwarf_u32(sb, 0);                        /* length */

@@ -56,6 +56,8 @@ enum jit_format jit_foreign_detect(const void *head, size_t len)
 		i = 2;
 	while (i < len && isxdigit(h[i]))
 		i++;
+	if (len >= 4 && h[0] == '[' && memmem(h, MIN(len, (size_t)64), "] {jit-backend-addr", 19))
+		return JIT_FORMAT_PYPYLOG;
 	return i && i < len && (h[i] == ' ' || h[i] == '\t') ? JIT_FORMAT_PERFMAP : (enum jit_format)0;
 }
 
@@ -88,6 +90,8 @@ enum jit_format jit_foreign_name(const char *path, int32_t *pid)
 		return JIT_FORMAT_JITDUMP;
 	if (name_is(base, "perf-", ".map", pid))
 		return JIT_FORMAT_PERFMAP;
+	if (name_is(base, "opjit-pypy-", ".log", pid))
+		return JIT_FORMAT_PYPYLOG;
 	if (slash && slash - path >= 8 && !strncmp(slash - 8, "/jitdump", 8) && name_is(base, "", ".dump", pid))
 		return JIT_FORMAT_OPDUMP;
 	return (enum jit_format)0;
@@ -281,7 +285,50 @@ struct saver {
 	uint64_t events;
 	/* regions without bytes come after all with bytes: kept until then */
 	struct strbuf nobits, names;
+	/* OProfile's dump tells lines behind their code: the last region waits for them */
+	bool lines_follow;
+	struct seal_region held;
+	uint64_t held_id;
+	struct strbuf held_name, held_lines, held_strings;
 };
+
+static int held_out(struct saver *s)
+{
+	uint64_t id = s->held_id;
+
+	s->held_id = 0;
+	return id ? seal_add(s->seal, &s->held) : 0;
+}
+
+static int hold(struct saver *s, const struct seal_region *r, uint64_t id)
+{
+	int ret = held_out(s);
+
+	if (ret < 0)
+		return ret;
+	strbuf_reset(&s->held_name);
+	if (strbuf_add(&s->held_name, r->name, r->name_len) < 0)
+		return -ENOMEM;
+	s->held = *r;
+	s->held.name = s->held_name.buf;
+	s->held_id = id;
+	return 0;
+}
+
+static int amend_held(struct saver *s, const struct jit_event *e)
+{
+	if (!s->held_id || e->id != s->held_id || !e->lines_len)
+		return 0;
+	strbuf_reset(&s->held_lines);
+	strbuf_reset(&s->held_strings);
+	if (strbuf_add(&s->held_lines, e->lines, e->lines_len) < 0 || strbuf_add(&s->held_strings, e->strings, e->strings_len) < 0)
+		return -ENOMEM;
+	s->held.lines = s->held_lines.buf;
+	s->held.lines_len = s->held_lines.len;
+	s->held.strings = s->held_strings.buf;
+	s->held.strings_len = s->held_strings.len;
+	return 0;
+}
 
 struct nobits {
 	uint64_t offset, size, name;
@@ -305,6 +352,8 @@ static int save_event(void *arg, const struct jit_event *in)
 	if (!s->events)
 		return -ECANCELED; /* that far it was delivered; the rest comes another time */
 	s->events--;
+	if (e.type == JIT_EVENT_AMEND)
+		return amend_held(s, &e);
 	if (e.type != JIT_EVENT_LOAD)
 		return 0;
 	place_region(&s->place, &e);
@@ -316,8 +365,9 @@ static int save_event(void *arg, const struct jit_event *in)
 	s->text.len = (size_t)(e.image_offset - JIT_FOREIGN_TEXT);
 	strbuf_add(&s->text, e.code, e.code_len);
 	r = (struct seal_region){ .offset = e.image_offset, .size = e.size, .name = e.name, .name_len = e.name_len,
-				  .lines = e.lines, .lines_len = e.lines_len, .strings = e.strings, .strings_len = e.strings_len };
-	return seal_add(s->seal, &r);
+				  .lines = e.lines, .lines_len = e.lines_len, .strings = e.strings, .strings_len = e.strings_len,
+				  .eh_frame = e.eh_frame, .eh_frame_len = e.eh_frame_len };
+	return s->lines_follow ? hold(s, &r, e.id) : seal_add(s->seal, &r);
 }
 
 static int add_nobits(struct saver *s)
@@ -364,7 +414,9 @@ int jit_foreign_save(struct jit_foreign *f, int dirfd, const char *path)
 {
 	struct seal_opts o = { .name = f->format == JIT_FORMAT_JITDUMP ? "jitdump" : "jit" };
 	struct saver s = { .place = { JIT_FOREIGN_TEXT, JIT_FOREIGN_NOBITS }, .text = STRBUF_INIT_CAP(TEXT_MAX), .events = f->n_events,
-			   .nobits = STRBUF_INIT_CAP(TEXT_MAX), .names = STRBUF_INIT_CAP(TEXT_MAX) };
+			   .nobits = STRBUF_INIT_CAP(TEXT_MAX), .names = STRBUF_INIT_CAP(TEXT_MAX),
+			   .lines_follow = f->format == JIT_FORMAT_OPDUMP, .held_name = STRBUF_INIT_CAP(TEXT_MAX),
+			   .held_lines = STRBUF_INIT_CAP(TEXT_MAX), .held_strings = STRBUF_INIT_CAP(TEXT_MAX) };
 	struct jit_parser_stats st;
 	struct seal_text t = { .offset = JIT_FOREIGN_TEXT };
 	AUTO_CLOSE int fd = -1;
@@ -376,6 +428,8 @@ int jit_foreign_save(struct jit_foreign *f, int dirfd, const char *path)
 	if (r < 0)
 		return r;
 	r = read_again(f, &s);
+	if (!r)
+		r = held_out(&s);
 	if (!r)
 		r = add_nobits(&s);
 	t.bytes = s.text.buf;
@@ -391,6 +445,9 @@ int jit_foreign_save(struct jit_foreign *f, int dirfd, const char *path)
 	strbuf_done(&s.text);
 	strbuf_done(&s.nobits);
 	strbuf_done(&s.names);
+	strbuf_done(&s.held_name);
+	strbuf_done(&s.held_lines);
+	strbuf_done(&s.held_strings);
 	return r;
 }
 
@@ -410,6 +467,7 @@ static void src_info(void *impl, struct jit_source_info *ret)
 		[JIT_FORMAT_JITDUMP] = { JIT_SOURCE_JITDUMP, "jitdump", 20 * NSEC_PER_MSEC },
 		[JIT_FORMAT_PERFMAP] = { JIT_SOURCE_PERFMAP, "perf map", 20 * NSEC_PER_MSEC },
 		[JIT_FORMAT_OPDUMP] = { JIT_SOURCE_OPDUMP, "OProfile dump", NSEC_PER_SEC },
+		[JIT_FORMAT_PYPYLOG] = { JIT_SOURCE_PYPYLOG, "PyPy log", 20 * NSEC_PER_MSEC },
 	};
 	struct jit_foreign *f = impl;
 	struct jit_parser_stats st;

@@ -6,7 +6,7 @@ jitconv_libsource_la_SOURCES = jitconv/source.h jitconv/source.c jitconv/instanc
 # sealed images: DWARF, call frames; and what other JITs write
 noinst_LTLIBRARIES += jitconv/libseal.la
 jitconv_libseal_la_SOURCES = jitconv/seal.h jitconv/seal.c jitconv/sealimage.c jitconv/dwarf.h jitconv/dwarf.c jitconv/ehframe.c \
-	jitconv/foreign.h jitconv/foreign.c
+	jitconv/foreign.h jitconv/foreign.c jitconv/gdbjit.h jitconv/gdbjit.c
 jitconv_libseal_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBELF_CFLAGS) $(LIBDW_CFLAGS)
 jitconv_libseal_la_LIBADD = format/jit/libjit.la lib/libbase.la $(LIBELF_LIBS)
 

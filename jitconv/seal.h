@@ -34,6 +34,9 @@ struct seal_region {
 	size_t lines_len, inlines_len, unwind_len;
 	const char *strings;
 	size_t strings_len;
+	/* Instead of unwind: .eh_frame as another JIT wrote it, to lie behind the code at the next multiple of 8. */
+	const void *eh_frame;
+	size_t eh_frame_len;
 };
 
 struct seal_stats {

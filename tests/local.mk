@@ -117,3 +117,8 @@ check_PROGRAMS += tests/tools/run-image
 tests_tools_run_image_LDADD = libopagent/libopagent.la
 CLI_TESTS += tests/cli/image-perf.sh
 EXTRA_DIST += tests/cli/image-perf.sh
+# other JITs: fixtures that tell of their code in their own ways
+check_PROGRAMS += tests/tools/jitself
+tests_tools_jitself_LDADD = -ldl
+CLI_TESTS += tests/cli/other-jits.sh
+EXTRA_DIST += tests/cli/other-jits.sh

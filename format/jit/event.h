@@ -33,6 +33,7 @@ enum jit_source_kind {
 	JIT_SOURCE_PERFMAP = 6,
 	JIT_SOURCE_OPDUMP = 7,
 	JIT_SOURCE_GDB = 8,
+	JIT_SOURCE_PYPYLOG = 9,
 };
 
 #define JIT_SINCE_UNKNOWN 1u     /* = OPAGENT_SINCE_UNKNOWN */

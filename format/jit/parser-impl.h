@@ -22,6 +22,8 @@ struct jit_parser {
 	struct strbuf lines, strings, unwind;
 	uint64_t lines_addr;
 	bool low_offset_seen;    /* a line within 0x40 of its code: not V8's addresses */
+	/* PyPy's log: the loop that is being told of; its name is in strings */
+	uint64_t log_start, log_end;
 	/* OProfile's dump */
 	bool wide_header;
 	uint64_t base_seconds;
@@ -38,7 +40,7 @@ struct jit_format_ops {
 	bool lines; /* text: a rest without newline counts as a record at the end */
 };
 
-extern const struct jit_format_ops jit_jitdump_ops, jit_perfmap_ops, jit_opdump_ops;
+extern const struct jit_format_ops jit_jitdump_ops, jit_perfmap_ops, jit_opdump_ops, jit_pypylog_ops;
 
 void jit_parser_bad(struct jit_parser *p, const char *what, uint64_t at);
 int jit_parser_emit(struct jit_parser *p, struct jit_event *e);

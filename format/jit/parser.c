@@ -8,10 +8,11 @@ int jit_parser_new(struct jit_parser **ret, enum jit_format format, const struct
 {
 	static const struct jit_format_ops *const ops[] = { [JIT_FORMAT_JITDUMP] = &jit_jitdump_ops,
 							    [JIT_FORMAT_PERFMAP] = &jit_perfmap_ops,
-							    [JIT_FORMAT_OPDUMP] = &jit_opdump_ops };
+							    [JIT_FORMAT_OPDUMP] = &jit_opdump_ops,
+							    [JIT_FORMAT_PYPYLOG] = &jit_pypylog_ops };
 	struct jit_parser *p;
 
-	if (format < JIT_FORMAT_JITDUMP || format > JIT_FORMAT_OPDUMP || !o->fn)
+	if (format < JIT_FORMAT_JITDUMP || format > JIT_FORMAT_PYPYLOG || !o->fn)
 		return -EINVAL;
 	p = calloc(1, sizeof(*p));
 	if (!p)

@@ -2,7 +2,7 @@
 #ifndef OPJIT_FORMAT_JIT_PARSER_H
 #define OPJIT_FORMAT_JIT_PARSER_H
 /*
- * Streaming readers of what other JITs write: perf's jitdump, perf maps, OProfile's own dump. Bytes go in at any
+ * Streaming readers of what other JITs write: perf's jitdump, perf maps, OProfile's own dump, PyPy's log. Bytes go in at any
  * split, in file order, also while the file grows; struct jit_event comes out, as from our own instances.
  *
  *	jit_parser_new(&p, JIT_FORMAT_JITDUMP, &opts);
@@ -22,7 +22,7 @@
 #define JIT_PARSER_RECORD_MAX ((size_t)16 << 20)
 #define JIT_PARSER_NAME_MAX 65535u
 
-enum jit_format { JIT_FORMAT_JITDUMP = 1, JIT_FORMAT_PERFMAP, JIT_FORMAT_OPDUMP };
+enum jit_format { JIT_FORMAT_JITDUMP = 1, JIT_FORMAT_PERFMAP, JIT_FORMAT_OPDUMP, JIT_FORMAT_PYPYLOG };
 
 struct jit_parser_opts {
 	jit_event_fn *fn;       /* events have code/code_len; segment 0, image_offset 0: the caller places them */

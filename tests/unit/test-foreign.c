@@ -89,7 +89,7 @@ static void splits(enum jit_format f, const char *what, const char *want)
 	for (size_t cut = 0; cut < in.len; cut++) {
 		AUTO_STRBUF out = STRBUF_INIT;
 		parse(f, in.buf, cut, cut ? cut : 1, &out, &st);
-		same &= f == JIT_FORMAT_PERFMAP || !strncmp(strbuf_str(&out), want, out.len);
+		same &= f == JIT_FORMAT_PERFMAP || f == JIT_FORMAT_PYPYLOG || !strncmp(strbuf_str(&out), want, out.len);
 	}
 	ok(same, "%s: cut at every byte, all whole records before it", what);
 	for (size_t at = 0; at < in.len; at++) /* damage: no crash, no hang */
@@ -295,8 +295,39 @@ static void test_opdump(void)
 	}
 }
 
+static void test_pypylog(void)
+{
+	static const char log[] = "[31aefee] {jit-backend-addr\n"
+				  "Loop 1 (twice;/a-b/hot.py:2-5~#8 LOAD_FAST) has address 0x1010 to 0x1080 (bootstrap 0x1000)\n"
+				  "       gc table: 0xff0\n"
+				  "       function: 0x1000\n"
+				  "            end: 0x1100\n"
+				  "[31aefef] jit-backend-addr}\n"
+				  "[31aefef] {jit-backend-addr\n"
+				  "bridge out of Guard 0x99 has address 0x2000 to 0x2040\n"
+				  "    jump target: 0x2000\n"
+				  "            end: 0x2080\n"
+				  "[31aefef] jit-backend-addr}\n"
+				  "Loop 3 (odd) has address 0x9000 to 0x8000\n[1] jit-backend-addr}\n"
+				  "Loop 4 (re StrMatchIn at 0x5 [17. 4]) has address 0x3000 to 0x3010 (bootstrap 0x3000)\n"
+				  "Loop 5 (x has address 0xzz\n"
+				  "Loop 6 (no end) has address 0x4000 to 0x4010\n[2] jit-backend-addr}";
+	static const char want[] = "1 #1 1000+100 «twice /a-b/hot.py:2 [loop 1]»\n1 #2 2000+80 «bridge out of Guard 0x99»\n"
+				   "1 #3 3000+10 «re StrMatchIn at 0x5 [17. 4] [loop 4]»\n1 #4 4000+10 «no end [loop 6]»\n";
+	struct jit_parser_stats st;
+	AUTO_STRBUF out = STRBUF_INIT;
+
+	strbuf_reset(&in);
+	bytes(log, sizeof(log) - 1);
+	parse(JIT_FORMAT_PYPYLOG, in.buf, in.len, in.len, &out, &st);
+	is_str(want, strbuf_str(&out), "PyPy's log");
+	is_int(2, st.bad, "addresses that go backwards, or are none");
+	splits(JIT_FORMAT_PYPYLOG, "PyPy's log", want);
+}
+
 int main(void)
 {
+	test_pypylog();
 	test_jitdump();
 	test_perfmap();
 	test_opdump();
