@@ -528,6 +528,8 @@ int session_store_flush(struct session_store *s)
 	uint64_t n;
 	int r = session_info_write(&s->info, &info);
 
+	if (r >= 0)
+		r = store_settle(s);
 	if (r < 0)
 		return r;
 	/* Nothing new since the last flush of this run: `current` stands. */

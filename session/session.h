@@ -67,7 +67,7 @@ void session_store_free(struct session_store *s); /* without flushing */
 int session_store_event(struct session_store *s, uint32_t index, const struct session_event *e);
 /* The number of a sample file; the same fields give the same number. ≥ 0 or -errno. Strings are copied. */
 int64_t session_store_file(struct session_store *s, const struct session_file *f);
-/* The hot path: adds count samples at key. */
+/* The hot path: adds count samples at key. -EINVAL: no such file. -ENOMEM may be that of a sample shortly before. */
 int session_store_add(struct session_store *s, uint32_t file, uint64_t key, uint64_t count);
 /* Call stacks: frames from the outermost inwards; parent 0 = none. Number of the node (> 0) or -errno. Numbers of nodes
  * hold until the next flush (the flush writes the tree and drops it); numbers of files hold for ever. */

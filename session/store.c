@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 
 #include "lib/io.h"
 #include "session/gen.h"
@@ -20,9 +21,25 @@
 #define FIRST_CELLS 4096u
 #define KEEP_CELLS ((size_t)1 << 21)   /* a larger table is given back after a flush */
 
+/* Look-ups go all over a large table: in huge pages, where there are any, they miss the TLB far less. */
+#define HUGE_BYTES ((size_t)2 << 20)
+static struct store_cell *cells_new(size_t n)
+{
+	size_t bytes = n * sizeof(struct store_cell);
+	struct store_cell *cells = NULL;
+
+	if (bytes < HUGE_BYTES)
+		return calloc(n, sizeof(*cells));
+	if (posix_memalign((void **)&cells, HUGE_BYTES, bytes))
+		return NULL;
+	madvise(cells, bytes, MADV_HUGEPAGE);
+	memset(cells, 0, bytes);
+	return cells;
+}
+
 static int table_init(struct session_store *s, size_t n)
 {
-	struct store_cell *cells = calloc(n, sizeof(*cells));
+	struct store_cell *cells = cells_new(n);
 
 	if (!cells)
 		return -ENOMEM;
@@ -33,14 +50,14 @@ static int table_init(struct session_store *s, size_t n)
 	return 0;
 }
 
-static inline size_t place(unsigned int shift, uint32_t file, uint64_t key)
+static inline uint64_t hash_of(uint32_t file, uint64_t key)
 {
-	return ((key + file * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93)) >> shift;
+	return (key + file * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
 }
 
 static inline struct store_cell *find(struct session_store *s, uint32_t file, uint64_t key)
 {
-	size_t i = place(s->shift, file, key);
+	size_t i = hash_of(file, key) >> s->shift;
 
 	for (;; i = (i + 1) & (s->n_cells - 1)) {
 		struct store_cell *c = &s->cells[i];
@@ -79,16 +96,12 @@ static int add_extra(struct session_store *s, uint32_t file, uint64_t key, uint6
 	return 0;
 }
 
-/* A new key, a full cell, or an argument that is wrong. */
+/* A new key, or a full cell. */
 static __attribute__((noinline)) int add_slow(struct session_store *s, uint32_t file, uint64_t key, uint64_t count)
 {
 	struct store_cell *c;
 	int r;
 
-	if (file >= s->paths.n)
-		return -EINVAL;
-	if (!count)
-		return 0;
 	c = find(s, file, key);
 	if (!c->count) {
 		if (s->used >= s->n_cells / 2) {
@@ -115,24 +128,54 @@ static __attribute__((noinline)) int add_slow(struct session_store *s, uint32_t 
 	return r;
 }
 
-int session_store_add(struct session_store *s, uint32_t file, uint64_t key, uint64_t count)
+static inline int apply(struct session_store *s, const struct store_pending *p)
 {
 	size_t mask = s->n_cells - 1;
 
-	/* The usual case, without a call: a key that is there. Only files that exist are in the table. */
-	for (size_t i = place(s->shift, file, key);; i = (i + 1) & mask) {
+	/* The usual case, without a call: a key that is there. */
+	for (size_t i = p->hash >> s->shift;; i = (i + 1) & mask) {
 		struct store_cell *c = &s->cells[i];
 		uint32_t have = c->count;
 		if (!have)
 			break;
-		if (c->key == key && c->file == file) {
-			if (count > UINT32_MAX - have)
+		if (c->key == p->key && c->file == p->file) {
+			if (p->count > UINT32_MAX - have)
 				break;
-			c->count = have + (uint32_t)count;
+			c->count = have + (uint32_t)p->count;
 			return 0;
 		}
 	}
-	return add_slow(s, file, key, count);
+	return add_slow(s, p->file, p->key, p->count);
+}
+
+/*
+ * A large table lies in no cache, and a processor that waits for one cell after the other does little else. So a sample waits
+ * here while its cell is on its way, and in its place the one that came STORE_PENDING before it is counted.
+ */
+int session_store_add(struct session_store *s, uint32_t file, uint64_t key, uint64_t count)
+{
+	struct store_pending *p = &s->pending[s->pending_at], old = *p;
+	uint64_t hash = hash_of(file, key);
+
+	if (file >= s->paths.n)
+		return -EINVAL;
+	__builtin_prefetch(&s->cells[hash >> s->shift], 1);
+	*p = (struct store_pending){ key, count, hash, file };
+	s->pending_at = (s->pending_at + 1) % STORE_PENDING;
+	return old.count ? apply(s, &old) : 0;
+}
+
+int store_settle(struct session_store *s)
+{
+	for (unsigned int i = 0; i < STORE_PENDING; i++) {
+		struct store_pending *p = &s->pending[s->pending_at];
+		int r = p->count ? apply(s, p) : 0;
+		if (r < 0)
+			return r;
+		p->count = 0;
+		s->pending_at = (s->pending_at + 1) % STORE_PENDING;
+	}
+	return 0;
 }
 
 int session_store_event(struct session_store *s, uint32_t index, const struct session_event *e)
@@ -206,6 +249,7 @@ void store_clear(struct session_store *s)
 	struct store_cell *old = s->cells;
 
 	s->n_extra = 0;
+	memset(s->pending, 0, sizeof(s->pending));
 	store_stacks_done(&s->tree);
 	if (s->n_cells > KEEP_CELLS && table_init(s, FIRST_CELLS) == 0) {
 		free(old);

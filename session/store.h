@@ -15,6 +15,13 @@ struct store_cell {
 	uint32_t count;
 };
 
+/* A sample on its way into its cell, whose cache line has been asked for. count 0 = none. */
+#define STORE_PENDING 16u
+struct store_pending {
+	uint64_t key, count, hash;
+	uint32_t file;
+};
+
 /* A count that a cell has no room for, and the form that is sorted and written. */
 struct store_record {
 	uint64_t key;
@@ -49,6 +56,8 @@ struct session_store {
 	struct store_cell *cells;
 	size_t n_cells, used;     /* n_cells a power of two */
 	unsigned int shift;       /* 64 - log2(n_cells) */
+	struct store_pending pending[STORE_PENDING];
+	unsigned int pending_at;  /* where the oldest is */
 	struct store_record *extra;
 	size_t n_extra, extra_room;
 	struct store_stacks tree;
@@ -58,6 +67,8 @@ struct session_store {
 	struct strbuf written;    /* info as last flushed */
 };
 
+/* store.c */
+int store_settle(struct session_store *s); /* what is pending goes into its cells */
 /* flush.c */
 int store_sort(struct store_record **records, size_t *n); /* by file and key; equal ones are summed */
 int store_collect(const struct session_store *s, struct store_record **ret, size_t *n);
