@@ -27,6 +27,7 @@ struct pipeline {
 	struct account *account;
 	struct evlog_merge *merge;
 	struct evlog_writer *writer;
+	uint64_t synced_ns;          /* when the log was told the clocks */
 	struct pipeline_opts o;
 	char *cpu_type;
 	uint64_t lag_ns;
@@ -178,6 +179,12 @@ int pipeline_sync(struct pipeline *p, uint64_t cpu_ns, uint64_t front_ns)
 	uint32_t n = p->o.n_cpus + 1 + (p->o.flight_bytes ? p->o.n_cpus : 0);
 	int r = 0;
 
+	/* The wall clock may be set while a log of days is written. */
+	if (front_ns - p->synced_ns >= 10 * NSEC_PER_SEC) {
+		if (p->synced_ns && (r = evlog_writer_timesync(p->writer, 0, 0)) < 0)
+			return r;
+		p->synced_ns = front_ns;
+	}
 	/* The front first: code must be known before the samples are let go. */
 	r = evlog_writer_sync(p->writer, p->o.n_cpus + 1, front_ns);
 	for (uint32_t i = 1; i <= n && r >= 0; i++) {

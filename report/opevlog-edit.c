@@ -45,8 +45,12 @@ int cmd_cut(const struct options *o, char **files)
 		msg_error("%s: offset %zu: not an opel log (hwpmc logs are converted first)", f.name, w.pos);
 		ret = -EBADMSG;
 	} else {
+		uint32_t syncs = 0;
 		int err = evout_open(&out, o->output, w.meta.n_streams, &w.meta);
 		while (!err && ret > 0) {
+			err = evlog_meta_copy_syncs(&w.meta, &syncs, out.w);
+			if (err)
+				break;
 			if (w.pg.stream <= w.meta.n_streams)
 				err = cut_page(&w, o, &out);
 			ret = err ? err : evwalk_next(&w);
@@ -143,6 +147,7 @@ static int merge_run(struct input *in, size_t n, const char *output)
 {
 	struct evout out;
 	uint32_t streams = in[n - 1].first_stream + in[n - 1].w.meta.n_streams - 1;
+	uint32_t syncs = 0;
 	int ret = evout_open(&out, output, streams, &in[0].w.meta);
 
 	/* Pages go out by the time they begin, so that whoever reads need not hold much. */
@@ -166,7 +171,9 @@ static int merge_run(struct input *in, size_t n, const char *output)
 		}
 		if (!best)
 			break;
-		ret = merge_page(best, best_sources, best_events, &out);
+		ret = evlog_meta_copy_syncs(&in[0].w.meta, &syncs, out.w); /* of the others the clock may be another */
+		if (!ret)
+			ret = merge_page(best, best_sources, best_events, &out);
 		if (!ret) {
 			best->state = evwalk_next(&best->w);
 			ret = best->state < 0 ? best->state : 0;

@@ -47,7 +47,7 @@ static int dump_user(void *arg, const struct evlog_meta *meta, uint32_t stream, 
 	struct dump *d = arg;
 	struct pmclog_ev *ev = calloc(1, sizeof(*ev));
 	const struct evlog_user_event *u = c->id < ARRAY_SIZE(meta->user) ? &meta->user[c->id] : NULL;
-	uint64_t real = c->time_ns - meta->anchor_mono + meta->anchor_real;
+	uint64_t real = evlog_meta_realtime(meta, c->time_ns);
 
 	if (!ev)
 		return -ENOMEM;

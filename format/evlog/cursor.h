@@ -12,6 +12,14 @@ struct evlog_user_event {
 	char *name, *fields;
 };
 
+/* What the clocks said at one instant, told on the way. */
+struct evlog_timesync {
+	uint64_t clock, mono, real;
+	uint64_t ns;           /* what `clock` is, so that times do not go back */
+	uint64_t mult;         /* as evlog_meta's, from here on */
+};
+#define EVLOG_MAX_TIMESYNCS 65536u
+
 struct evlog_meta {
 	char **strings;        /* id -> string, NULL = unknown */
 	uint32_t n_strings, strings_room;
@@ -20,6 +28,8 @@ struct evlog_meta {
 	uint32_t version, n_streams, page_size, clock_kind;
 	uint64_t freq_hz, anchor_clock, anchor_mono, anchor_real;
 	uint64_t mult;         /* 32.32 nanoseconds a tick; used when clock_kind is EVLOG_CLOCK_TSC */
+	struct evlog_timesync *syncs; /* ascending */
+	uint32_t n_syncs, syncs_room;
 	char machine[72];
 	struct evlog_user_event user[32];
 	uint16_t user_words[32]; /* payload words of registered events; 0 = the first word tells */
@@ -33,6 +43,11 @@ void evlog_meta_done(struct evlog_meta *m);  /* frees and empties */
  * CLOSELOG in it is not believed. -EBADMSG: the rest of the page was left out. -ENOMEM. */
 int evlog_meta_feed(struct evlog_meta *m, const void *data, size_t len, bool swap, bool last);
 uint64_t evlog_meta_ns(const struct evlog_meta *m, uint64_t clock);
+/* The wall clock at a time: by the last time sync that was not later, else by INIT. */
+uint64_t evlog_meta_realtime(const struct evlog_meta *m, uint64_t ns);
+/* Those of a log's syncs that were not written to another yet, for what copies it; *done counts them, first 0. */
+struct evlog_writer;
+int evlog_meta_copy_syncs(const struct evlog_meta *m, uint32_t *done, struct evlog_writer *w);
 /* The meaning of times that carry over pages; NULL if nobody told this id. */
 const char *evlog_meta_string(const struct evlog_meta *m, uint32_t id);
 

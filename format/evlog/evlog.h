@@ -34,6 +34,8 @@ int evlog_write(struct evlog_writer *w, uint32_t stream, const struct ev *e);
 int evlog_writer_sync(struct evlog_writer *w, uint32_t stream, uint64_t time_ns);
 /* Says that `count` more records of the stream were dropped before they got here: an EV_LOST in the merge. */
 int evlog_writer_lost(struct evlog_writer *w, uint32_t stream, uint64_t count);
+/* What the clocks say at one instant, for the readers' wall-clock times from then on. All 0 = now. */
+int evlog_writer_timesync(struct evlog_writer *w, uint64_t mono_ns, uint64_t real_ns);
 /* Closes all pages and the log (CLOSELOG). */
 int evlog_writer_finish(struct evlog_writer *w);
 

@@ -490,5 +490,5 @@ bool evlog_merge_swap(const struct evlog_merge *m)
 
 uint64_t evlog_merge_realtime(const struct evlog_merge *m, uint64_t time_ns)
 {
-	return m->meta.have_init ? time_ns - m->meta.anchor_mono + m->meta.anchor_real : 0;
+	return m->meta.have_init ? evlog_meta_realtime(&m->meta, time_ns) : 0;
 }

@@ -10,6 +10,7 @@ void evlog_meta_done(struct evlog_meta *m)
 	for (uint32_t i = 0; i < m->n_strings; i++)
 		free(m->strings[i]);
 	free(m->strings);
+	free(m->syncs);
 	for (unsigned int i = 0; i < ARRAY_SIZE(m->user); i++) {
 		free(m->user[i].name);
 		free(m->user[i].fields);
@@ -22,14 +23,43 @@ const char *evlog_meta_string(const struct evlog_meta *m, uint32_t id)
 	return id < m->n_strings ? m->strings[id] : NULL;
 }
 
+static uint64_t ticks_ns(uint64_t from_ns, uint64_t ticks, uint64_t mult)
+{
+	__int128 d = (__int128)(int64_t)ticks * (__int128)mult;
+
+	return from_ns + (uint64_t)(int64_t)(d >> 32);
+}
+
+/* The last sync not after a clock value, or (ns) a time; NULL if there is none. */
+static const struct evlog_timesync *sync_at(const struct evlog_meta *m, uint64_t at, bool ns)
+{
+	uint32_t lo = 0, hi = m->n_syncs;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if ((ns ? m->syncs[mid].ns : m->syncs[mid].clock) <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? &m->syncs[lo - 1] : NULL;
+}
+
 uint64_t evlog_meta_ns(const struct evlog_meta *m, uint64_t clock)
 {
-	__int128 d;
+	const struct evlog_timesync *s;
 
 	if (m->clock_kind != EVLOG_CLOCK_TSC)
 		return clock;
-	d = (__int128)((int64_t)(clock - m->anchor_clock)) * (__int128)m->mult;
-	return m->anchor_mono + (uint64_t)(int64_t)(d >> 32);
+	s = sync_at(m, clock, false);
+	return s ? ticks_ns(s->ns, clock - s->clock, s->mult) : ticks_ns(m->anchor_mono, clock - m->anchor_clock, m->mult);
+}
+
+uint64_t evlog_meta_realtime(const struct evlog_meta *m, uint64_t ns)
+{
+	const struct evlog_timesync *s = sync_at(m, ns, true);
+
+	return s ? ns - s->mono + s->real : ns - m->anchor_mono + m->anchor_real;
 }
 
 static int meta_init(struct evlog_meta *m, struct reader *r)
@@ -118,16 +148,39 @@ static int meta_event(struct evlog_meta *m, struct reader *r)
 	return 0;
 }
 
+/*
+ * From its instant on a sync is the anchor. Ticks are measured anew over all the time since INIT; a clock that had run ahead stays
+ * ahead by what it was, since times must not go back.
+ */
 static int meta_timesync(struct evlog_meta *m, struct reader *r)
 {
-	uint64_t clock = reader_u64(r), mono = reader_u64(r);
+	struct evlog_timesync s = { .clock = reader_u64(r), .mono = reader_u64(r), .real = reader_u64(r), .mult = m->mult };
+	const struct evlog_timesync *last = m->n_syncs ? &m->syncs[m->n_syncs - 1] : NULL;
 
-	reader_u64(r); /* realtime: the anchor of INIT stays the one used, so that times do not jump */
-	if (r->bad)
+	if (r->bad || !m->have_init || s.clock < (last ? last->clock : m->anchor_clock) || s.mono < (last ? last->mono : m->anchor_mono))
 		return -EBADMSG;
-	(void)clock;
-	(void)mono;
-	(void)m;
+	s.ns = s.mono;
+	if (m->clock_kind == EVLOG_CLOCK_TSC) {
+		uint64_t ticks = s.clock - m->anchor_clock, ns = s.mono - m->anchor_mono;
+		unsigned __int128 mult = ticks ? ((unsigned __int128)ns << 32) / ticks : 0;
+		/* Over a second the first measure is good to parts of a thousand: what differs by more is no measure of this clock. */
+		if (ns >= NSEC_PER_SEC && (mult > (unsigned __int128)m->mult + m->mult / 64 || mult < m->mult - m->mult / 64))
+			return -EBADMSG;
+		if (ns >= NSEC_PER_SEC)
+			s.mult = (uint64_t)mult;
+		s.ns = MAX(s.mono, evlog_meta_ns(m, s.clock));
+	}
+	if (m->n_syncs == EVLOG_MAX_TIMESYNCS)
+		return -E2BIG;
+	if (m->n_syncs == m->syncs_room) {
+		uint32_t room = MAX(8u, m->syncs_room * 2);
+		struct evlog_timesync *p = realloc(m->syncs, room * sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		m->syncs = p;
+		m->syncs_room = room;
+	}
+	m->syncs[m->n_syncs++] = s;
 	return 0;
 }
 

@@ -44,7 +44,7 @@ void pmc_opel_free(struct opel_parser *o)
 
 static void stamp(const struct opel_parser *o, uint64_t ns, struct timespec *ts)
 {
-	uint64_t real = ns - o->meta.anchor_mono + o->meta.anchor_real;
+	uint64_t real = evlog_meta_realtime(&o->meta, ns);
 
 	ts->tv_sec = (time_t)(real / NSEC_PER_SEC);
 	ts->tv_nsec = (long)(real % NSEC_PER_SEC);

@@ -202,6 +202,7 @@ int evlog_recorder_save(struct evlog_recorder *r, evlog_page_fn *fn, void *arg)
 				       .arg = arg, .anchor_mono_ns = r->meta.anchor_mono,
 				       .anchor_real_ns = r->meta.anchor_real, .machine = r->meta.machine };
 	struct evlog_writer *w = NULL;
+	uint32_t syncs = 0;
 	uint64_t end = 0;
 	int ret;
 
@@ -216,7 +217,9 @@ int evlog_recorder_save(struct evlog_recorder *r, evlog_page_fn *fn, void *arg)
 	ret = evlog_writer_new(&w, &o);
 	if (ret < 0)
 		return ret;
-	ret = save_list(r, &r->history, &r->hist_meta, false, w);
+	ret = evlog_meta_copy_syncs(&r->meta, &syncs, w);
+	if (!ret)
+		ret = save_list(r, &r->history, &r->hist_meta, false, w);
 	if (!ret)
 		ret = save_list(r, &r->pages, &r->meta, r->swap, w);
 	for (struct rpage *p = r->pages.head; p; p = p->next)

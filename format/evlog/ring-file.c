@@ -18,6 +18,7 @@ struct opevlog_file {
 	int fd;
 	bool tsc, known[32];
 	uint64_t seq;            /* of metadata pages */
+	uint64_t synced_ns;      /* when the clocks were told last */
 	uint8_t page[EVLOG_PAGE_MIN];
 	uint32_t used;
 };
@@ -112,6 +113,7 @@ int opevlog_file_new(struct opevlog_file **ret, int fd, uint32_t n_streams, int 
 	if (!f)
 		return -ENOMEM;
 	f->fd = fd;
+	f->synced_ns = m0;
 	f->tsc = tsc && HAVE_TSC;
 	c0 = m0;
 	if (f->tsc) {
@@ -149,12 +151,38 @@ int opevlog_file_event(struct opevlog_file *f, uint32_t id, const char *name, co
 	return meta_record(f, META_EVENT, nums, 2, name, fields);
 }
 
+/* What the clocks say now, so that a reader can correct the calibration. */
+#define SYNC_EVERY_NS (10 * NSEC_PER_SEC)
+static int put_timesync(struct opevlog_file *f)
+{
+	uint64_t v[3];
+	uint8_t *p;
+	int ret = f->used + 28 > sizeof(f->page) - EVLOG_PAGE_HEADER ? meta_flush(f, 0) : 0;
+
+	if (ret < 0)
+		return ret;
+	pair(&v[0], &v[1]);
+	v[0] = f->tsc ? v[0] : v[1];
+	v[2] = real_ns() - (util_now_ns() - v[1]);
+	p = f->page + EVLOG_PAGE_HEADER + f->used;
+	wire_st32(p, ID_TIMESYNC, false);
+	memcpy(p + 4, v, sizeof(v));
+	f->used += 28;
+	f->synced_ns = v[1];
+	return 0;
+}
+
 int opevlog_file_drain(struct opevlog_file *f, struct opevlog_reader *rd, int dead)
 {
 	const void *page;
 	size_t bytes;
 	int n = 0, ret;
 
+	if (util_now_ns() - f->synced_ns >= SYNC_EVERY_NS) {
+		ret = put_timesync(f);
+		if (ret < 0)
+			return ret;
+	}
 	while ((ret = opevlog_reader_take(rd, dead, &page, &bytes)) > 0) {
 		if (f->used) {
 			ret = meta_flush(f, 0);
@@ -171,22 +199,13 @@ int opevlog_file_drain(struct opevlog_file *f, struct opevlog_reader *rd, int de
 
 int opevlog_file_finish(struct opevlog_file *f)
 {
-	uint8_t *p;
-	uint64_t v[3];
-	int ret = 0;
+	int ret = put_timesync(f);
 
-	if (f->used)
+	if (!ret && f->used + 4 > sizeof(f->page) - EVLOG_PAGE_HEADER)
 		ret = meta_flush(f, 0);
 	if (!ret) {
-		/* Once more what the clocks say, for who wants to correct the calibration. */
-		p = f->page + EVLOG_PAGE_HEADER;
-		pair(&v[0], &v[1]);
-		v[0] = f->tsc ? v[0] : v[1];
-		v[2] = real_ns();
-		wire_st32(p, ID_TIMESYNC, false);
-		memcpy(p + 4, v, sizeof(v));
-		wire_st32(p + 28, META_CLOSELOG, false);
-		f->used = 32;
+		wire_st32(f->page + EVLOG_PAGE_HEADER + f->used, META_CLOSELOG, false);
+		f->used += 4;
 		ret = meta_flush(f, PGF_LAST);
 	}
 	free(f);

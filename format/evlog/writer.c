@@ -640,6 +640,33 @@ static uint64_t clock_ns(clockid_t id)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+int evlog_writer_timesync(struct evlog_writer *w, uint64_t mono_ns, uint64_t real_ns)
+{
+	uint8_t *p;
+	int ret = w->error ? w->error : w->finished ? -EINVAL : page_room(w, 0, 28);
+
+	if (ret < 0)
+		return ret;
+	if (!mono_ns && !real_ns) {
+		mono_ns = clock_ns(CLOCK_MONOTONIC);
+		real_ns = clock_ns(CLOCK_REALTIME);
+	}
+	p = event_head(w, &w->s[0], ID_TIMESYNC, 0, 6);
+	wire_st64(p, mono_ns, w->swap);
+	wire_st64(p + 8, mono_ns, w->swap);
+	wire_st64(p + 16, real_ns, w->swap);
+	return 0;
+}
+
+int evlog_meta_copy_syncs(const struct evlog_meta *m, uint32_t *done, struct evlog_writer *w)
+{
+	int ret = 0;
+
+	for (; *done < m->n_syncs && !ret; ++*done)
+		ret = evlog_writer_timesync(w, m->syncs[*done].ns, m->syncs[*done].real + (m->syncs[*done].ns - m->syncs[*done].mono));
+	return ret;
+}
+
 static int writer_begin(struct evlog_writer *w, const struct evlog_writer_opts *o)
 {
 	struct body b = { .swap = w->swap };

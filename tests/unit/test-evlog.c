@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "format/evlog/merge.h"
 #include "lib/tap.h"
 #include "tests/unit/evlog-gen.h"
 
@@ -432,8 +433,103 @@ static void test_sink_error(void)
 	evlog_merge_free(m);
 }
 
+/* A wall clock that was set on the way, and a copy of the log that says the same. */
+static void test_timesync_wall(bool other)
+{
+	struct blocks *b = blocks_new(), *copy = blocks_new();
+	struct evlog_writer *w = writer(b, 4096, 1, other), *to;
+	struct evlog_merge *m = NULL;
+	struct sink s;
+	uint32_t done = 0;
+
+	sink_init(&s);
+	plain_event(w, 1, 100, 1);
+	is_int(0, evlog_writer_timesync(w, 200, 5000), "told what the clocks say");
+	plain_event(w, 1, 300, 2);
+	is_int(0, evlog_writer_timesync(w, 400, 100), "and again: the wall clock was set back");
+	is_int(0, evlog_writer_timesync(w, 350, 1), "one from the past");
+	evlog_writer_finish(w);
+	evlog_merge_new(&m, 0, sink_fn, NULL, &s);
+	for (size_t i = 0; i < b->n; i++)
+		evlog_merge_feed(m, b->bytes.buf + b->at[i], blocks_len(b, i));
+	is_int(0, evlog_merge_finish(m), "read");
+	is_int(2, s.events, "events as before");
+	ok(evlog_merge_realtime(m, 100) == 1095 && evlog_merge_realtime(m, 199) == 1194, "before the sync by INIT");
+	ok(evlog_merge_realtime(m, 200) == 5000 && evlog_merge_realtime(m, 399) == 5199, "then by the sync");
+	ok(evlog_merge_realtime(m, 400) == 100 && evlog_merge_realtime(m, 1400) == 1100, "then by the next");
+	is_int(2, evlog_merge_meta(m)->n_syncs, "the one from the past was refused");
+	to = writer(copy, 4096, 1, !other);
+	is_int(0, evlog_meta_copy_syncs(evlog_merge_meta(m), &done, to), "copied");
+	is_int(0, evlog_meta_copy_syncs(evlog_merge_meta(m), &done, to), "once");
+	evlog_writer_finish(to);
+	evlog_merge_free(m);
+	evlog_merge_new(&m, 0, sink_fn, NULL, &s);
+	for (size_t i = 0; i < copy->n; i++)
+		evlog_merge_feed(m, copy->bytes.buf + copy->at[i], blocks_len(copy, i));
+	ok(evlog_merge_realtime(m, 250) == 5050 && evlog_merge_meta(m)->n_syncs == 2, "the copy says the same");
+	evlog_merge_free(m);
+	evlog_writer_free(w);
+	evlog_writer_free(to);
+	sink_done(&s);
+	blocks_free(b);
+	blocks_free(copy);
+}
+
+static int meta_put(struct evlog_meta *m, uint32_t id, const uint64_t *v, size_t n, uint32_t head)
+{
+	uint8_t rec[256] = { 0 };
+	size_t at = 4;
+
+	wire_st32(rec, id, false);
+	if (id == META_INIT) { /* words, version, streams, page size, clock; behind the numbers an empty name */
+		uint32_t init[5] = { 5 + 2 * (uint32_t)n + 1, 1, 1, 4096, head };
+		memcpy(rec + at, init, sizeof(init));
+		at += sizeof(init);
+	}
+	memcpy(rec + at, v, n * 8);
+	at += n * 8 + (id == META_INIT ? 4 : 0);
+	return evlog_meta_feed(m, rec, at, false, false);
+}
+
+/* Ticks whose frequency was measured in a hurry. */
+static void test_timesync_ticks(void)
+{
+	const uint64_t s = NSEC_PER_SEC;
+	struct evlog_meta m = { 0 };
+	uint64_t before, last = 0;
+	int back = 0;
+
+	is_int(0, meta_put(&m, ID_TIMESYNC, (uint64_t[]){ 1, 1, 1 }, 3, 0), "a sync before INIT");
+	is_int(1, m.bad, "is refused");
+	is_int(0, meta_put(&m, META_INIT, (uint64_t[]){ 2 * s, 1000, 50, 7000 }, 4, EVLOG_CLOCK_TSC), "INIT: 2 GHz");
+	is_int(50 + 10 * s, evlog_meta_ns(&m, 1000 + 20 * s), "ticks by INIT");
+	meta_put(&m, ID_TIMESYNC, (uint64_t[]){ 1000 + 20 * s, 50 + 10 * s + 10000000, 9 }, 3, 0);
+	is_int(1, m.n_syncs, "a sync: the clock was a thousandth slow");
+	is_int(50 + 5 * s, evlog_meta_ns(&m, 1000 + 10 * s), "what was before stays");
+	is_int(50 + 10 * s + 10000000, evlog_meta_ns(&m, 1000 + 20 * s), "from then on it is right");
+	before = evlog_meta_ns(&m, 1000 + 40 * s) - evlog_meta_ns(&m, 1000 + 20 * s);
+	ok(before > 10 * s + 9999000 && before < 10 * s + 10001000, "and goes at the measured speed");
+	meta_put(&m, ID_TIMESYNC, (uint64_t[]){ 1000 + 40 * s, 50 + 20 * s, 9 }, 3, 0);
+	is_int(2, m.n_syncs, "a sync that finds it ahead");
+	for (uint64_t i = 0; i < 600; i++) {
+		uint64_t ns = evlog_meta_ns(&m, 1000 + i * s / 10);
+		back += ns < last;
+		last = ns;
+	}
+	is_int(0, back, "time does not go back");
+	m.bad = 0;
+	meta_put(&m, ID_TIMESYNC, (uint64_t[]){ 1000 + 60 * s, 50 + 40 * s, 9 }, 3, 0);
+	meta_put(&m, ID_TIMESYNC, (uint64_t[]){ 1000 + 30 * s, 50 + 41 * s, 9 }, 3, 0);
+	meta_put(&m, ID_TIMESYNC, (uint64_t[]){ 1000 + 70 * s, 50 + 2 * s, 9 }, 3, 0);
+	ok(m.bad == 3 && m.n_syncs == 2, "another speed, and clocks that go back: refused");
+	evlog_meta_done(&m);
+}
+
 int main(void)
 {
+	test_timesync_wall(false);
+	test_timesync_wall(true);
+	test_timesync_ticks();
 	test_round_trip(0, false, 1024, true);
 	test_round_trip(4096, false, 200, false);
 	test_round_trip(65536, true, 60, true);

@@ -478,20 +478,16 @@ static void test_cut(void)
 }
 
 /* --- our own log through the same calls ---------------------------------------------------------------- */
-static void test_opel(bool other)
+static void make_opel(struct blocks *b, uint64_t n, bool other)
 {
-	struct blocks *b = calloc(1, sizeof(*b));
 	struct gen *g = calloc(1, sizeof(*g));
 	struct evlog_writer_opts o = { .page_size = 4096, .n_streams = 2, .page = blocks_add, .arg = b, .anchor_mono_ns = 0,
 				       .anchor_real_ns = 1000000000, .machine = "m", .other_order = other };
-	struct pmclog_options strict = { .size = sizeof(strict) }, lenient = { .size = sizeof(lenient), .lenient = 1 };
 	struct evlog_writer *w = NULL;
-	int wrong = 0;
-	const uint8_t *d;
 
 	b->bytes.cap = STRBUF_CAP;
 	evlog_writer_new(&w, &o);
-	for (uint64_t i = 0; i < 60; i++) {
+	for (uint64_t i = 0; i < n; i++) {
 		struct ev e;
 		gen_event(g, &e, 0, 5);
 		e.time_ns = i * 100;
@@ -502,11 +498,72 @@ static void test_opel(bool other)
 	evlog_writer_lost(w, 2, 3);
 	evlog_writer_finish(w);
 	evlog_writer_free(w);
+	free(g);
+}
+
+/* A small log fed in two pieces, split at every byte of it, and cut there: every record that is whole, and nothing else. */
+static void test_opel_each_byte(bool other)
+{
+	struct pmclog_options strict = { .size = sizeof(strict) };
+	struct blocks *b = calloc(1, sizeof(*b));
+	size_t ends[40], n = 0;
+	int wrong = 0;
+	const uint8_t *d;
+	void *p;
+
+	make_opel(b, 12, other);
+	d = (const uint8_t *)b->bytes.buf;
+	p = pmclog_open(PMCLOG_FD_NONE);
+	pmclog_feed(p, b->bytes.buf, (int)b->bytes.len);
+	while (!pmclog_read(p, &ev)) {
+		ends[n] = (size_t)ev.pl_offset + ev.pl_len;
+		/* metadata counts page by page */
+		for (size_t i = 0; i < b->n && (ev.pl_type == PMCLOG_TYPE_INITIALIZE || ev.pl_type == PMCLOG_TYPE_CLOSELOG); i++)
+			if (b->at[i] <= (size_t)ev.pl_offset)
+				ends[n] = b->at[i] + blocks_len(b, i);
+		n++;
+	}
+	pmclog_close(p);
+	struct result r = feed_in(d, b->bytes.len, b->bytes.len, &strict);
+	is_int(12 + 3, n, "12 events, INITIALIZE, the loss and CLOSELOG");
+	for (size_t k = 0; k <= b->bytes.len; k++) {
+		struct result s = { .text = STRBUF_INIT };
+		size_t whole = 0;
+		p = pmclog_open_opts(PMCLOG_FD_NONE, &strict);
+		pmclog_feed(p, (const char *)d, (int)k);
+		drain(p, &s);
+		pmclog_feed(p, (const char *)d + k, (int)(b->bytes.len - k));
+		drain(p, &s);
+		if (!same(&r, &s) && !wrong++)
+			printf("# split at %zu: %zu records\n", k, s.n);
+		pmclog_close(p);
+		result_done(&s);
+		s = read_fd(d, k, &strict);
+		while (whole < n && ends[whole] <= k)
+			whole++;
+		if ((s.state != PMCLOG_EOF || s.n != whole || (k < b->bytes.len && k && s.at > (off_t)k)) && !wrong++)
+			printf("# cut at %zu: state %d, %zu records, want %zu, at %ld\n", k, s.state, s.n, whole, (long)s.at);
+		result_done(&s);
+	}
+	is_int(0, wrong, "%s order, %zu bytes: split at each and cut at each", other ? "other" : "own", b->bytes.len);
+	result_done(&r);
+	strbuf_done(&b->bytes);
+	free(b);
+}
+
+static void test_opel(bool other)
+{
+	struct blocks *b = calloc(1, sizeof(*b));
+	struct pmclog_options strict = { .size = sizeof(strict) }, lenient = { .size = sizeof(lenient), .lenient = 1 };
+	int wrong = 0;
+	const uint8_t *d;
+
+	make_opel(b, 60, other);
 	d = (const uint8_t *)b->bytes.buf;
 	struct result r = feed_in(d, b->bytes.len, b->bytes.len, &strict);
 	ok(r.state == PMCLOG_EOF && r.n == 60 + 3, "%s order: 60 events, INITIALIZE, the loss and CLOSELOG: %zu", other ? "other" : "own", r.n);
 	ok(strstr(strbuf_str(&r.text), " lost=3\n"), "the loss");
-	for (size_t k = 0; k <= b->bytes.len; k += other ? 41 : 11) {
+	for (size_t k = 0; k <= b->bytes.len; k += other ? 83 : 37) {
 		struct result s = { .text = STRBUF_INIT };
 		void *p = pmclog_open_opts(PMCLOG_FD_NONE, &strict);
 		pmclog_feed(p, (const char *)d, (int)k);
@@ -522,9 +579,9 @@ static void test_opel(bool other)
 		wrong += !same(&r, &s);
 		result_done(&s);
 	}
-	is_int(0, wrong, "fed at every split gives the same");
+	is_int(0, wrong, "fed at splits and in small steps gives the same");
 	/* cut anywhere: what comes is the beginning of what would have come */
-	for (size_t len = 0; len < b->bytes.len; len += other ? 29 : 5) {
+	for (size_t len = 0; len < b->bytes.len; len += other ? 59 : 31) {
 		struct result s = read_fd(d, len, &strict);
 		wrong += s.state != PMCLOG_EOF || strncmp(strbuf_str(&s.text), strbuf_str(&r.text), s.text.len);
 		result_done(&s);
@@ -543,7 +600,6 @@ static void test_opel(bool other)
 	result_done(&r);
 	strbuf_done(&b->bytes);
 	free(b);
-	free(g);
 }
 
 int main(void)
@@ -555,6 +611,8 @@ int main(void)
 	test_layouts();
 	test_api();
 	test_cut();
+	test_opel_each_byte(false);
+	test_opel_each_byte(true);
 	test_opel(false);
 	test_opel(true);
 	return done_testing();
