@@ -122,3 +122,9 @@ check_PROGRAMS += tests/tools/jitself
 tests_tools_jitself_LDADD = -ldl
 CLI_TESTS += tests/cli/other-jits.sh
 EXTRA_DIST += tests/cli/other-jits.sh
+# attribution on a real VM: HotSpot's own probes as the witness
+check_PROGRAMS += tests/tools/uprobe-log tests/tools/resolve-dump
+tests_tools_resolve_dump_LDADD = daemon/libpipeline.la lib/libbase.la
+CLI_TESTS += tests/cli/hotspot-probes.sh
+LONG_TESTS += tests/cli/hotspot-probes-long.sh
+EXTRA_DIST += tests/cli/hotspot-probes.sh tests/cli/hotspot-probes-long.sh tests/tools/hotspot-judge.py tests/java/Flush.java
