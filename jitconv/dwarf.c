@@ -253,6 +253,8 @@ static uint32_t abstract_ref(struct dwarf_gen *g, int64_t name)
 	if (!*at) {
 		*at = unit_head_bytes(g) + g->abstract_dies.len;
 		dwarf_uleb(&g->abstract_dies, AB_ABSTRACT);
+		/* And as the linker's name: for Java, BFD (addr2line, perf report --inline) would take the ELF symbol's without. */
+		dwarf_u32(&g->abstract_dies, str_offset(g, name));
 		dwarf_u32(&g->abstract_dies, str_offset(g, name));
 	}
 	return (uint32_t)*at;
@@ -460,7 +462,7 @@ static void abbrevs_out(struct strbuf *sb)
 		DW_AT_ranges, DW_FORM_sec_offset, 0 };
 	static const uint8_t sub[] = { DW_AT_name, DW_FORM_strp, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4,
 		DW_AT_external, DW_FORM_flag_present, 0 };
-	static const uint8_t abstract[] = { DW_AT_name, DW_FORM_strp, DW_AT_inline, DW_FORM_implicit_const, 0 };
+	static const uint8_t abstract[] = { DW_AT_name, DW_FORM_strp, DW_AT_linkage_name, DW_FORM_strp, DW_AT_inline, DW_FORM_implicit_const };
 	static const uint8_t inl[] = { DW_AT_abstract_origin, DW_FORM_ref4, DW_AT_call_file, DW_FORM_udata, DW_AT_call_line,
 		DW_FORM_udata, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0 };
 	static const uint8_t inlr[] = { DW_AT_abstract_origin, DW_FORM_ref4, DW_AT_call_file, DW_FORM_udata, DW_AT_call_line,
@@ -473,10 +475,8 @@ static void abbrevs_out(struct strbuf *sb)
 	dwarf_uleb(sb, AB_ABSTRACT);
 	dwarf_uleb(sb, DW_TAG_subprogram);
 	dwarf_u8(sb, 0);
-	dwarf_uleb(sb, abstract[0]);
-	dwarf_uleb(sb, abstract[1]);
-	dwarf_uleb(sb, abstract[2]);
-	dwarf_uleb(sb, abstract[3]);
+	for (size_t i = 0; i < ARRAY_SIZE(abstract); i++)
+		dwarf_uleb(sb, abstract[i]);
 	dwarf_sleb(sb, DW_INL_inlined);
 	dwarf_u16(sb, 0);
 	abbrev(sb, AB_INL, DW_TAG_inlined_subroutine, false, inl);

@@ -87,6 +87,21 @@ static void add_unwind(struct opagent_region *r, const struct vm_blob *b, struct
 #endif
 }
 
+/*
+ * The linkers of method handles (invokeBasic, linkToStatic and so on, one for each descriptor) have all one jmethodID, that of
+ * the first: what JVMTI tells of it is the name of another. The VM's structures have the right one. NULL: not one of those, or unknown.
+ */
+static char *linker_name(const struct method *m, uint64_t addr)
+{
+	static const char class[] = "Ljava/lang/invoke/MethodHandle;";
+	const char *name = m->raw + sizeof(class) - 1;
+	struct vm_name real;
+
+	if (strncmp(m->raw, class, sizeof(class) - 1) || (strncmp(name, "linkTo", 6) && strncmp(name, "invokeBasic", 11)))
+		return NULL;
+	return vm_method_name(addr, &real) ? name_of_method(class, real.name, real.signature) : NULL;
+}
+
 static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *addr, jint n_map, const jvmtiAddrLocationMap *map,
 			    const void *compile_info)
 {
@@ -95,6 +110,7 @@ static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *a
 	const struct method *m;
 	struct tables *t = NULL;
 	struct vm_blob blob;
+	char *linker;
 	bool again = replaying_here();
 
 	if (size <= 0 || !addr || !enter())
@@ -105,7 +121,8 @@ static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *a
 		r.addr = (uintptr_t)addr;
 		r.code_size = (uint64_t)size;
 		r.code = addr;
-		r.name = m->name;
+		linker = linker_name(m, r.addr);
+		r.name = linker ? linker : m->name;
 		r.source_file = m->file;
 		if (vm_method(&blob, r.addr, r.code_size)) {
 			r.code_size = blob.end - r.addr;
@@ -124,6 +141,7 @@ static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *a
 			opagent_load(out, &r, NULL);
 		live_unlock();
 		tables_done(t);
+		free(linker);
 	}
 	methods_leave();
 	leave();

@@ -77,6 +77,11 @@ struct vm_codelet {
 /* False if this VM has no tables, or not the ones known; everything else is then unknown. */
 bool vm_init(JavaVM *vm);
 bool vm_method(struct vm_blob *ret, uint64_t addr, uint64_t size);
+/* Name and descriptor of the method whose code begins at addr, from the VM's own structures. */
+struct vm_name {
+	char name[128], signature[1024];
+};
+bool vm_method_name(uint64_t addr, struct vm_name *ret);
 /* Up to max codelets of the interpreter, which lies at [addr, addr + size). The number, 0 if unsure. */
 size_t vm_codelets(struct vm_codelet *ret, size_t max, uint64_t addr, uint64_t size);
 /* Calls fn for each code heap. */

@@ -46,7 +46,8 @@ struct field {
 enum {
 	HEAPS, HEAP, MEMORY, SEGMAP, LOG2_SEGMENT, SPACE_LOW_BOUND, SPACE_HIGH_BOUND, SPACE_LOW, SPACE_HIGH,
 	ARRAY_LEN, ARRAY_DATA, BLOCK_LENGTH, BLOCK_USED, BLOB_NAME, BLOB_SIZE, BLOB_HEADER, BLOB_CODE_BEGIN, BLOB_CODE_END,
-	BLOB_CODE_OFFSET, BLOB_DATA_OFFSET, BLOB_FRAME_SIZE, BLOB_FRAME_COMPLETE, NM_LEVEL, NM_BCI,
+	BLOB_CODE_OFFSET, BLOB_DATA_OFFSET, BLOB_FRAME_SIZE, BLOB_FRAME_COMPLETE, NM_LEVEL, NM_BCI, NM_METHOD, NM_METHOD_17,
+	METHOD_CONST, CONST_POOL, CONST_NAME, CONST_SIGNATURE, SYMBOL_LENGTH, SYMBOL_BODY,
 	INTERPRETER, QUEUE_BUFFER, QUEUE_LIMIT, QUEUE_BEGIN, QUEUE_END, QUEUE_N, CODELET_SIZE, CODELET_TEXT,
 	FLAGS, FLAGS_N, FLAG_NAME, FLAG_ADDR, N_FIELDS
 };
@@ -75,6 +76,14 @@ static struct field fields[N_FIELDS] = {
 	[BLOB_FRAME_COMPLETE] = { "CodeBlob", "_frame_complete_offset", NO_FIELD, 4 },
 	[NM_LEVEL] = { "nmethod", "_comp_level", NO_FIELD, 4 },
 	[NM_BCI] = { "nmethod", "_entry_bci", NO_FIELD, 4 },
+	[NM_METHOD] = { "nmethod", "_method", NO_FIELD, 8 },
+	[NM_METHOD_17] = { "CompiledMethod", "_method", NO_FIELD, 8 }, /* JDK 9 to 22 */
+	[METHOD_CONST] = { "Method", "_constMethod", NO_FIELD, 8 },
+	[CONST_POOL] = { "ConstMethod", "_constants", NO_FIELD, 8 },
+	[CONST_NAME] = { "ConstMethod", "_name_index", NO_FIELD, 2 },
+	[CONST_SIGNATURE] = { "ConstMethod", "_signature_index", NO_FIELD, 2 },
+	[SYMBOL_LENGTH] = { "Symbol", "_length", NO_FIELD, 2 },
+	[SYMBOL_BODY] = { "Symbol", "_body", NO_FIELD, 0 },
 	[INTERPRETER] = { "AbstractInterpreter", "_code", NO_FIELD, 8 },
 	[QUEUE_BUFFER] = { "StubQueue", "_stub_buffer", NO_FIELD, 8 },
 	[QUEUE_LIMIT] = { "StubQueue", "_buffer_limit", NO_FIELD, 4 },
@@ -88,7 +97,7 @@ static struct field fields[N_FIELDS] = {
 	[FLAG_NAME] = { "JVMFlag", "_name", NO_FIELD, 8 },
 	[FLAG_ADDR] = { "JVMFlag", "_addr", NO_FIELD, 8 },
 };
-static uint64_t block_bytes, flag_bytes, codelet_bytes;
+static uint64_t block_bytes, flag_bytes, codelet_bytes, pool_bytes;
 
 /* --- reading memory that may not be there ---------------------------------------------------------------- */
 static bool peek(uint64_t addr, void *to, size_t n)
@@ -219,6 +228,7 @@ static void find_fields(const struct table *s, const struct table *types)
 	block_bytes = type_size(types, "HeapBlock");
 	flag_bytes = type_size(types, "JVMFlag");
 	codelet_bytes = type_size(types, "InterpreterCodelet");
+	pool_bytes = type_size(types, "ConstantPool");
 }
 
 /* --- code heaps ------------------------------------------------------------------------------------------ */
@@ -402,6 +412,31 @@ bool vm_method(struct vm_blob *ret, uint64_t addr, uint64_t size)
 	ret->frame_words = small_field(&mem, blob, BLOB_FRAME_SIZE, 100000, 0);
 	ret->frame_complete = small_field(&mem, blob, BLOB_FRAME_COMPLETE, 32768, -1);
 	return true;
+}
+
+/* The symbol that a constant pool has at an index. */
+static bool peek_symbol(uint64_t pool, uint64_t index, char *to, size_t room)
+{
+	uint64_t symbol, len;
+
+	if (!pool_bytes || pool_bytes > 1024 || !peek(pool + pool_bytes + index * 8, &symbol, 8) ||
+	    !peek_field(symbol, SYMBOL_LENGTH, &len) || !len || len >= room || !peek(symbol + fields[SYMBOL_BODY].offset, to, len))
+		return false;
+	to[len] = 0;
+	return !memchr(to, 0, len);
+}
+
+bool vm_method_name(uint64_t addr, struct vm_name *ret)
+{
+	struct span mem;
+	const struct heap *h = have(SYMBOL_BODY) ? heap_of(addr, &mem) : NULL;
+	uint64_t blob = h ? blob_at(h, &mem, addr) : 0, begin, end, method, constant, pool, name, signature;
+
+	return blob && code_range(&mem, blob, &begin, &end) && begin == addr &&
+	       (get_field(&mem, blob, NM_METHOD, &method) || get_field(&mem, blob, NM_METHOD_17, &method)) &&
+	       peek_field(method, METHOD_CONST, &constant) && peek_field(constant, CONST_POOL, &pool) &&
+	       peek_field(constant, CONST_NAME, &name) && peek_field(constant, CONST_SIGNATURE, &signature) &&
+	       peek_symbol(pool, name, ret->name, sizeof(ret->name)) && peek_symbol(pool, signature, ret->signature, sizeof(ret->signature));
 }
 
 /* --- the interpreter --------------------------------------------------------------------------------------- */
