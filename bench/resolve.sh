@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Resolve and store on one core: the promise is 3 M samples/s with 200,000 regions live, and 64 bytes a region.
+# Samples resolved, and resolved and counted, on one core: the promise is 3 M resolved a second, with 200,000 regions live in one process and with
+# 1,000 in each of 1,000, at 64 bytes a region beside names.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

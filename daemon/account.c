@@ -15,7 +15,16 @@ struct jit_image {
 	char *instance;
 };
 
+struct queued {             /* what a struct ev has of a sample without its stack */
+	uint64_t time_ns, ip;
+	int32_t pid, tid;
+	uint32_t cpu, event;
+	enum ev_cpumode mode;
+};
+
 struct account {
+	struct queued queue[RESOLVER_MAX_ASK];
+	size_t n_queued;
 	struct resolver *r;
 	struct session_store *s;
 	struct session_totals *totals;
@@ -233,28 +242,97 @@ static int hold(struct account *a, const struct ev *e)
 	return 0;
 }
 
+static bool wanted(const struct account *a, const struct ev *e)
+{
+	return e->u.sample.event < MAX_EVENTS && e->time_ns >= a->o.from_ns && (!a->o.to_ns || e->time_ns < a->o.to_ns);
+}
+
+/* The sample's place, or -EAGAIN if it is held back. */
+static int64_t place_of(struct account *a, const struct ev *e, bool final, struct proc **p, struct hit *h)
+{
+	int r;
+
+	if (!(*p = resolver_proc(a->r, e->pid, e->time_ns)))
+		return -ENOMEM;
+	resolver_find(a->r, *p, e->time_ns, e->u.sample.ip, e->u.sample.mode, h);
+	if (final || h->class != HIT_ANON || !proc_delivers_late(*p))
+		return file_of(a, *p, h, e);
+	r = hold(a, e);
+	return r < 0 ? r : -EAGAIN;
+}
+
 static int sample(struct account *a, const struct ev *e, bool final)
 {
 	struct proc *p;
 	struct hit h;
-	int64_t f;
+	int64_t f = place_of(a, e, final, &p, &h);
 	int r;
 
-	if (e->u.sample.event >= MAX_EVENTS || e->time_ns < a->o.from_ns || (a->o.to_ns && e->time_ns >= a->o.to_ns))
-		return 0;
-	if (!(p = resolver_proc(a->r, e->pid, e->time_ns)))
-		return -ENOMEM;
-	resolver_find(a->r, p, e->time_ns, e->u.sample.ip, e->u.sample.mode, &h);
-	if (!final && h.class == HIT_ANON && proc_delivers_late(p))
-		return hold(a, e);
-	if ((f = file_of(a, p, &h, e)) < 0)
-		return (int)f;
+	if (f < 0)
+		return f == -EAGAIN ? 0 : (int)f;
 	if ((r = session_store_add(a->s, (uint32_t)f, h.key, 1)) < 0)
 		return r;
 	count(a->totals, &h, e->time_ns);
 	if (a->o.trace)
 		a->o.trace(a->o.trace_arg, e, &h);
 	return a->o.callgraph ? stack(a, p, e, f, h.key) : 0;
+}
+
+/* In the order of arrival: all are looked up, then all are counted. */
+int account_run(struct account *a)
+{
+	struct resolver_ask asks[RESOLVER_MAX_ASK];
+	uint64_t keys[RESOLVER_MAX_ASK];
+	int64_t files[RESOLVER_MAX_ASK];
+	size_t n = a->n_queued;
+	int r = 0;
+
+	if (!n)
+		return 0;
+	a->n_queued = 0;
+	for (size_t i = 0; i < n; i++)
+		asks[i] = (struct resolver_ask){ a->queue[i].ip, a->queue[i].pid, a->queue[i].mode };
+	resolver_prefetch(a->r, asks, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct queued *q = &a->queue[i];
+		struct ev e;
+		struct proc *p;
+		struct hit h;
+
+		e.type = EV_SAMPLE;
+		e.cpu = q->cpu;
+		e.time_ns = q->time_ns;
+		e.pid = q->pid;
+		e.tid = q->tid;
+		memset(&e.u.sample, 0, sizeof(e.u.sample));
+		e.u.sample.ip = q->ip;
+		e.u.sample.event = q->event;
+		e.u.sample.mode = q->mode;
+		files[i] = place_of(a, &e, false, &p, &h);
+		if (files[i] < 0) {
+			r = files[i] == -EAGAIN || r < 0 ? r : (int)files[i];
+			continue;
+		}
+		keys[i] = h.key;
+		session_store_prefetch(a->s, (uint32_t)files[i], h.key);
+		count(a->totals, &h, q->time_ns);
+	}
+	for (size_t i = 0; i < n && r >= 0; i++)
+		if (files[i] >= 0)
+			r = session_store_add(a->s, (uint32_t)files[i], keys[i], 1);
+	return r;
+}
+
+/* Stacks are not kept so long, and a trace is told at once. */
+static int sample_event(struct account *a, const struct ev *e)
+{
+	if (!wanted(a, e))
+		return 0;
+	if (a->o.callgraph || a->o.trace)
+		return sample(a, e, false);
+	a->queue[a->n_queued++] = (struct queued){ e->time_ns, e->u.sample.ip, e->pid, e->tid, e->cpu, e->u.sample.event,
+						   (enum ev_cpumode)e->u.sample.mode };
+	return a->n_queued == ARRAY_SIZE(a->queue) ? account_run(a) : 0;
 }
 
 /* Counts the held samples of a process, or all (pid 0), with what is known now. */
@@ -276,13 +354,18 @@ static int settle(struct account *a, int32_t pid)
 	return r;
 }
 
-int account_settle(struct account *a) { return settle(a, 0); }
+int account_settle(struct account *a)
+{
+	int r = account_run(a);
+
+	return r < 0 ? r : settle(a, 0);
+}
 
 int account_event(struct account *a, const struct ev *e)
 {
 	switch (e->type) {
 	case EV_SAMPLE:
-		return sample(a, e, false);
+		return sample_event(a, e);
 	case EV_EXIT:
 		return e->pid == e->tid && a->n_held ? settle(a, e->pid) : 0;
 	case EV_LOST:
@@ -297,6 +380,10 @@ int account_event(struct account *a, const struct ev *e)
 
 int account_each_image(struct account *a, account_image_fn *fn, void *arg)
 {
+	int run = account_run(a);
+
+	if (run < 0)
+		return run;
 	for (size_t i = 0; i < a->n_jit; i++) {
 		int r = fn(arg, a->jit[i].instance, a->jit[i].source, a->jit[i].segment);
 

@@ -22,8 +22,13 @@ struct account_opts {
 /* r and s stay the caller's. */
 int account_new(struct account **ret, struct resolver *r, struct session_store *s, const struct account_opts *o);
 void account_free(struct account *a);
-/* EV_SAMPLE, EV_LOST, EV_EXIT and EV_EVENTDESC; others are ignored. */
+/*
+ * EV_SAMPLE, EV_LOST, EV_EXIT and EV_EVENTDESC; others are ignored. Samples are gathered and looked up many at a time, so that
+ * their waits for memory overlap: before the resolver is given anything but a sample, and before the counts are read,
+ * call account_run.
+ */
 int account_event(struct account *a, const struct ev *e);
+int account_run(struct account *a);
 /*
  * A sample that nothing has a name for, in a process whose dump is written through a buffer, is held until the dump
  * is complete: the end of the process, this call (before each flush), or too many of them.

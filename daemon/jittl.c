@@ -463,6 +463,46 @@ static void scan_block(const struct block *b, uint64_t addr, uint64_t t, struct 
 	}
 }
 
+/* All lines that the search of a block may touch at once: one wait for memory in place of one a step. */
+static void block_prefetch(const struct block *b)
+{
+	for (const char *line = (const char *)b, *end = (const char *)b->rest; line < end; line += 64)
+		__builtin_prefetch(line);
+}
+
+void jittl_prefetch(const struct jittl *j, uint64_t addr, unsigned int step)
+{
+	const struct block *b;
+	size_t at;
+
+	if (step == 0) {
+		__builtin_prefetch(j);
+		__builtin_prefetch(&j->n_blocks);
+		return;
+	}
+	if (addr < j->lo || addr >= j->hi)
+		return;
+	if (step == 1) { /* a small table whole, of a large one the middle */
+		size_t bytes = j->n_blocks * sizeof(*j->first);
+		const char *t = (const char *)j->first;
+
+		for (size_t i = 0; i < MIN(bytes, (size_t)512); i += 64)
+			__builtin_prefetch(t + i);
+		return;
+	}
+	at = table_find(j, addr);
+	if (at == j->n_blocks)
+		return;
+	if (step == 2) {
+		__builtin_prefetch(&j->reach[at ? at - 1 : 0]);
+		block_prefetch(j->blocks[at]);
+		return;
+	}
+	b = j->blocks[at];
+	__builtin_prefetch(&b->rest[MAX(block_upper(b, addr), 1u) - 1]);
+	__builtin_prefetch(&b->id[MAX(block_upper(b, addr), 1u) - 1]);
+}
+
 void jittl_find(const struct jittl *j, uint64_t addr, uint64_t t, struct jittl_find *ret)
 {
 	struct scan s = { 0 };
@@ -471,9 +511,7 @@ void jittl_find(const struct jittl *j, uint64_t addr, uint64_t t, struct jittl_f
 	ret->has_live = ret->has_next = ret->overwritten = false;
 	if (at == j->n_blocks)
 		return;
-	/* All lines that the search may touch at once: one wait for memory in place of one a step. */
-	for (const char *line = (const char *)j->blocks[at], *end = (const char *)j->blocks[at]->rest; line < end; line += 64)
-		__builtin_prefetch(line);
+	block_prefetch(j->blocks[at]);
 	for (;; at--) {
 		scan_block(j->blocks[at], addr, t, &s);
 		if (at == 0 || j->reach[at - 1] <= addr)

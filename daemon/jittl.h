@@ -51,6 +51,12 @@ int jittl_event(struct jittl *j, const struct jit_event *e);
 /* False: the timeline has nothing within [lowest, highest) around addr. */
 bool jittl_covers(const struct jittl *j, uint64_t addr);
 void jittl_find(const struct jittl *j, uint64_t addr, uint64_t t, struct jittl_find *ret);
+/*
+ * Ahead of jittl_find, for many addresses in turn: each step asks for the memory that the next one reads, so that the waits
+ * of many look-ups overlap. Steps 0 (j itself), 1, 2, 3; no step changes anything.
+ */
+#define JITTL_STEPS 4
+void jittl_prefetch(const struct jittl *j, uint64_t addr, unsigned int step);
 /* The code heap that has addr, or NULL. */
 const struct jittl_heap *jittl_heap(const struct jittl *j, uint64_t addr);
 /* Whether enough died since the last prune to make one worth it. */

@@ -51,6 +51,13 @@ const struct map *maps_find(const struct maps *m, uint64_t addr)
 	return m && i < m->n && m->v[i].start <= addr ? &m->v[i] : NULL;
 }
 
+void maps_prefetch(const struct maps *m)
+{
+	if (m)
+		for (size_t i = 0; i < MIN(m->n * sizeof(*m->v), (size_t)512); i += 64)
+			__builtin_prefetch((const char *)m->v + i);
+}
+
 /* Makes *m our own, with room for two more. */
 static int maps_own(struct maps **m)
 {

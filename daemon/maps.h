@@ -33,6 +33,8 @@ void maps_drop(struct maps *m);
 int maps_add(struct maps **m, const struct map *what);
 int maps_del(struct maps **m, uint64_t start, uint64_t end);
 const struct map *maps_find(const struct maps *m, uint64_t addr);
+/* Asks for the memory that maps_find will read first; m itself is there. */
+void maps_prefetch(const struct maps *m);
 size_t maps_count(const struct maps *m);
 const struct map *maps_at(const struct maps *m, size_t i);
 

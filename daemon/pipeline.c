@@ -46,8 +46,10 @@ struct pipeline {
 static int merged(void *arg, const struct ev *e)
 {
 	struct pipeline *p = arg;
-	int r = resolver_event(p->resolver, e);
+	int r = e->type == EV_SAMPLE ? 0 : account_run(p->account);
 
+	if (r >= 0)
+		r = resolver_event(p->resolver, e);
 	return r < 0 ? r : account_event(p->account, e);
 }
 
@@ -58,7 +60,7 @@ static int merged_early(void *arg, const struct ev *e)
 
 	if (e->type == EV_EVENTDESC)
 		return account_event(p->account, e);
-	if ((r = resolver_early(p->resolver, e)) < 0 || e->type != EV_JITSRC)
+	if ((r = account_run(p->account)) < 0 || (r = resolver_early(p->resolver, e)) < 0 || e->type != EV_JITSRC)
 		return r;
 	/* The event itself sets the lag, so a replay changes it at the same place. */
 	if (e->u.jitsrc.lag_ns + SLACK_NS > p->lag_ns) {
@@ -194,7 +196,7 @@ int pipeline_sync(struct pipeline *p, uint64_t cpu_ns, uint64_t front_ns)
 		r = evlog_writer_sync(p->writer, i, cpu_ns);
 		p->page_is_sample = false;
 	}
-	return r;
+	return r < 0 ? r : account_run(p->account);
 }
 
 int pipeline_finish(struct pipeline *p)
@@ -203,14 +205,16 @@ int pipeline_finish(struct pipeline *p)
 
 	if (r >= 0)
 		r = evlog_merge_finish(p->merge);
-	return r;
+	return r < 0 ? r : account_run(p->account);
 }
 
 int pipeline_replay(struct pipeline *p, int fd, uint64_t *bad_blocks, uint64_t *cut_at)
 {
 	int r = evlog_replay_fd(fd, p->merge, bad_blocks, cut_at);
 
-	return r < 0 ? r : evlog_merge_finish(p->merge);
+	if (r >= 0)
+		r = evlog_merge_finish(p->merge);
+	return r < 0 ? r : account_run(p->account);
 }
 
 int pipeline_flush(struct pipeline *p)
@@ -314,13 +318,17 @@ void pipeline_free(struct pipeline *p)
 
 int pipeline_reset(struct pipeline *p)
 {
-	return session_store_reset(p->store); /* numbers of files hold */
+	int r = account_run(p->account);
+
+	return r < 0 ? r : session_store_reset(p->store); /* numbers of files hold */
 }
 
 int pipeline_save(struct pipeline *p, const char *name)
 {
-	int r = account_notes(p->account);
+	int r = account_run(p->account);
 
+	if (r >= 0)
+		r = account_notes(p->account);
 	return r < 0 ? r : session_store_save(p->store, name);
 }
 

@@ -426,6 +426,51 @@ void resolver_find(struct resolver *r, struct proc *p, uint64_t time_ns, uint64_
 		find_user(r, p, time_ns, ip, ret);
 }
 
+/* The processes of samples in user code, NULL for others. */
+static void prefetch_procs(const struct resolver *r, const struct resolver_ask *asks, size_t n, const struct proc **procs)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct proc *last = i ? procs[i - 1] : NULL;
+
+		procs[i] = NULL;
+		if (asks[i].mode != EV_USER || asks[i].ip >= KERNEL_HALF)
+			continue;
+		procs[i] = last && last->pid == asks[i].pid ? last : procs_get(r, asks[i].pid);
+		if (!procs[i] || procs[i] == last)
+			continue;
+		__builtin_prefetch(procs[i]);
+		__builtin_prefetch(&procs[i]->refs[0]);
+		__builtin_prefetch(&procs[i]->n_refs);
+		__builtin_prefetch(&procs[i]->cache);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!procs[i])
+			continue;
+		__builtin_prefetch(procs[i]->maps);
+		__builtin_prefetch(procs[i]->cache.slots);
+		if (procs[i]->n_refs)
+			__builtin_prefetch(procs[i]->refs[0].src);
+	}
+}
+
+void resolver_prefetch(const struct resolver *r, const struct resolver_ask *asks, size_t n)
+{
+	const struct proc *procs[RESOLVER_MAX_ASK];
+	const struct jittl *timelines[RESOLVER_MAX_ASK];
+
+	n = MIN(n, (size_t)RESOLVER_MAX_ASK);
+	prefetch_procs(r, asks, n, procs);
+	for (size_t i = 0; i < n; i++) {
+		timelines[i] = procs[i] && procs[i]->n_refs ? procs[i]->refs[0].src->tl : NULL;
+		if (procs[i])
+			maps_prefetch(procs[i]->maps);
+	}
+	for (unsigned int step = 0; step < JITTL_STEPS; step++)
+		for (size_t i = 0; i < n; i++)
+			if (timelines[i] && (step > 1 || !i || timelines[i] != timelines[i - 1]))
+				jittl_prefetch(timelines[i], asks[i].ip, step);
+}
+
 int resolver_each_kernel(const struct resolver *r, resolver_kernel_fn *fn, void *arg)
 {
 	for (size_t i = 0; i < maps_count(r->kernel); i++) {

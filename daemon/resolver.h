@@ -54,6 +54,17 @@ int resolver_early(struct resolver *r, const struct ev *e);
 struct proc *resolver_proc(struct resolver *r, int32_t pid, uint64_t time_ns);
 /* Always finds something. ip: the address to look up (a return address is given as ip - 1). */
 void resolver_find(struct resolver *r, struct proc *p, uint64_t time_ns, uint64_t ip, enum ev_cpumode mode, struct hit *ret);
+/*
+ * Before n samples are looked up one by one: has the memory brought that their look-ups will read, all in parallel.
+ * Changes nothing; with no event between, resolver_find then waits for little.
+ */
+struct resolver_ask {
+	uint64_t ip;
+	int32_t pid;
+	enum ev_cpumode mode;
+};
+#define RESOLVER_MAX_ASK 64
+void resolver_prefetch(const struct resolver *r, const struct resolver_ask *asks, size_t n);
 void resolver_stats(const struct resolver *r, struct resolver_stats *ret);
 
 /* What a process is called, valid until the next event; "" for a kernel thread. */
