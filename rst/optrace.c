@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -36,13 +37,18 @@ static const char usage[] =
 #define OUTSIDE 4000        /* steps outside of JIT code before a thread is let run again */
 #define LOOK_NS (3 * NSEC_PER_MSEC)
 #define CACHE 16384
+#define CLOCK_STEPS 1024    /* a time stamp at least that often */
+#define X86_TF 0x100
+#define USER_CS_64 0x33
 
 enum run { RUN_FREE, RUN_STEP };
 struct thread {
 	pid_t tid;
 	enum run run;
 	bool pending;       /* an instruction was begun: regs and insn are of it */
+	bool stepped;       /* it is over though its trap is still to come: a stop of another kind came first */
 	bool interrupting;
+	bool in_call;       /* between the two stops of a system call that is let through whole */
 	unsigned int outside, steps, cpu;
 	struct user_regs_struct regs;
 	struct x86_insn insn;
@@ -50,7 +56,7 @@ struct thread {
 };
 struct optrace {
 	pid_t pid;
-	bool jit_only, done;
+	bool jit_only, done, no_blocks, said_32bit;
 	uint64_t limit, last_look_ns, last_scan_ns;
 	struct thread threads[MAX_THREADS];
 	size_t n_threads;
@@ -67,18 +73,22 @@ struct optrace {
 
 /* --- the names of JIT code ---------------------------------------------------------------------------------- */
 
+static void on_load(struct optrace *o, const struct jit_event *e)
+{
+	AUTO_FREE char *name = strndup(e->name ? e->name : "?", e->name ? e->name_len : 1);
+
+	record_code(&o->rec, e->addr, e->size, e->name ? e->name : "?", e->name ? e->name_len : 1);
+	if (e->kind == JIT_METHOD)
+		syms_add(&o->regions, e->addr, e->size, name ? name : "?");
+}
+
 static int on_jit(void *arg, const struct jit_event *e)
 {
 	struct optrace *o = arg;
-	AUTO_FREE char *name = NULL;
 
 	switch (e->type) {
 	case JIT_EVENT_LOAD:
-		record_code(&o->rec, e->addr, e->size, e->name ? e->name : "?", e->name ? e->name_len : 1);
-		if (e->kind == JIT_METHOD) {
-			name = strndup(e->name ? e->name : "?", e->name ? e->name_len : 1);
-			syms_add(&o->regions, e->addr, e->size, name ? name : "?");
-		}
+		on_load(o, e);
 		break;
 	case JIT_EVENT_UNLOAD:
 		record_code(&o->rec, e->addr, 0, NULL, 0);
@@ -87,7 +97,7 @@ static int on_jit(void *arg, const struct jit_event *e)
 	case JIT_EVENT_MOVE:
 		syms_remove(&o->regions, e->old_addr);
 		record_code(&o->rec, e->old_addr, 0, NULL, 0);
-		record_code(&o->rec, e->addr, e->size, e->name ? e->name : "?", e->name ? e->name_len : 1);
+		on_load(o, e);
 		break;
 	}
 	return 0;
@@ -138,6 +148,19 @@ static void poll_sources(struct optrace *o)
 	for (size_t i = 0; i < o->n_sources; i++)
 		if (jit_source_pending(o->sources[i]))
 			jit_source_poll(o->sources[i], on_jit, o);
+}
+
+/* The process became another program: its code is gone. */
+static void forget_sources(struct optrace *o)
+{
+	for (size_t i = 0; i < o->n_sources; i++) {
+		jit_source_free(o->sources[i]);
+		free(o->source_paths[i]);
+	}
+	o->n_sources = 0;
+	for (size_t i = 0; i < o->regions.n; i++)
+		record_code(&o->rec, o->regions.v[i].addr, 0, NULL, 0);
+	syms_done(&o->regions);
 }
 
 /* --- threads ------------------------------------------------------------------------------------------------- */
@@ -197,16 +220,46 @@ static size_t read_memory(pid_t pid, uint64_t addr, void *buf, size_t len)
 	return n > 0 ? (size_t)n : 0;
 }
 
+/*
+ * A trap while SIGTRAP is blocked makes the kernel forget the program's own handler of it. So it never is blocked while we step:
+ * where a handler is entered, a program begins, or the mask was set (which is the one system call that is not stepped over).
+ */
+static void unblock_trap(const struct thread *t)
+{
+	uint64_t mask = 0, bit = 1ULL << (SIGTRAP - 1);
+
+	if (t->run != RUN_STEP || ptrace(PTRACE_GETSIGMASK, t->tid, (void *)sizeof(mask), &mask) || !(mask & bit))
+		return;
+	mask &= ~bit;
+	ptrace(PTRACE_SETSIGMASK, t->tid, (void *)sizeof(mask), &mask);
+}
+
+/* A thread that has left JIT code comes back by a jump, a call or a return: where the processor can stop at those alone, it does; where it
+ * cannot, this stops at every instruction like the other. */
+static int step(struct optrace *o, const struct thread *t, int sig)
+{
+	void *s = (void *)(intptr_t)sig;
+
+	if (t->in_call || (t->pending && t->insn.kind == X86_SYSCALL && t->regs.rax == SYS_rt_sigprocmask))
+		return (int)ptrace(PTRACE_SYSCALL, t->tid, NULL, s);
+	if (o->jit_only && !t->pending && !o->no_blocks) {
+		if (!ptrace(PTRACE_SINGLEBLOCK, t->tid, NULL, s) || errno == ESRCH)
+			return 0;
+		o->no_blocks = true;
+	}
+	return (int)ptrace(PTRACE_SINGLESTEP, t->tid, NULL, s);
+}
+
 static void go(struct optrace *o, struct thread *t, int sig)
 {
-	bool step = t->run == RUN_STEP && !o->done;
-
-	if (o->done) {
+	if (o->done && !t->stepped) {
 		ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)sig);
 		drop_thread(o, t->tid);
-		return;
+	} else if (t->run == RUN_STEP && !o->done) {
+		step(o, t, sig);
+	} else {
+		ptrace(PTRACE_CONT, t->tid, NULL, (void *)(intptr_t)sig);
 	}
-	ptrace(step ? PTRACE_SINGLESTEP : PTRACE_CONT, t->tid, NULL, (void *)(intptr_t)sig);
 }
 
 /* Recording is over: what runs is stopped, and each stop then detaches. */
@@ -235,7 +288,7 @@ static void end_instr(struct optrace *o, struct thread *t, uint64_t next_pc, boo
 	t->pending = false;
 	if (o->done)
 		return;
-	record_who(&o->rec, o->pid, t->tid, t->cpu);
+	record_who(&o->rec, o->pid, t->tid, t->cpu, t->steps % CLOCK_STEPS == 1);
 	record_instr(&o->rec, &s);
 	if (o->rec.error || o->rec.n_instrs >= o->limit)
 		finish(o);
@@ -249,6 +302,12 @@ static void begin_instr(struct optrace *o, struct thread *t)
 	size_t n = read_memory(o->pid, pc, bytes, 15), at = util_hash_u64(pc) % CACHE;
 	struct x86_insn *c = &o->cache[at];
 
+	if (t->regs.cs != USER_CS_64) {
+		if (!o->said_32bit)
+			msg_warn("32-bit code is not recorded");
+		o->said_32bit = true;
+		return;
+	}
 	if (!n)
 		return;
 	/* JIT code is rewritten in place: the bytes decide. */
@@ -266,28 +325,37 @@ static void begin_instr(struct optrace *o, struct thread *t)
 		t->cpu = cpu_of_thread(o->pid, t->tid);
 }
 
-/* Whether it may lead to itself: a repeated string instruction, one round a step, or a jump. */
-static bool repeats(const struct x86_insn *i)
+/* The system call that does not come back: exit, or exec. */
+static void end_syscall(struct optrace *o, struct thread *t)
 {
-	return i->kind != X86_PLAIN || i->bytes[0] == 0xf2 || i->bytes[0] == 0xf3;
+	if (t->pending && t->insn.kind == X86_SYSCALL)
+		end_instr(o, t, t->regs.rip + t->insn.len, true, 0);
 }
 
-/* The thread stopped between two instructions. */
-static void on_step(struct optrace *o, struct thread *t)
+/* What pushf pushed has the flag by which we step; the program would set it again with popf, and die of it some day. */
+static void hide_step_flag(const struct thread *t, const struct user_regs_struct *regs)
 {
-	struct user_regs_struct regs;
+	const uint8_t *b = t->insn.bytes;
+	long flags;
 
-	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &regs))
+	if (b[t->insn.len - 1] != 0x9c || (t->insn.len > 1 && b[0] != 0x66 && (b[0] & 0xf0) != 0x40))
 		return;
-	if (t->pending && (regs.rip != t->regs.rip || repeats(&t->insn)))
-		end_instr(o, t, regs.rip, true, 0);
-	t->pending = false; /* a stop before the instruction began */
+	errno = 0;
+	flags = ptrace(PTRACE_PEEKDATA, t->tid, (void *)(uintptr_t)regs->rsp, NULL);
+	if (!errno && flags & X86_TF)
+		ptrace(PTRACE_POKEDATA, t->tid, (void *)(uintptr_t)regs->rsp, (void *)(flags & ~(long)X86_TF));
+}
+
+/* Where the thread stands now, between two instructions. */
+static void at_instr(struct optrace *o, struct thread *t, const struct user_regs_struct *regs)
+{
+	t->pending = false;
 	if (o->done)
 		return;
 	if (o->n_sources || t->steps % 512 == 0)
 		poll_sources(o);
-	t->regs = regs;
-	if (is_wanted(o, regs.rip)) {
+	t->regs = *regs;
+	if (is_wanted(o, regs->rip)) {
 		t->run = RUN_STEP;
 		t->outside = 0;
 		begin_instr(o, t);
@@ -296,29 +364,117 @@ static void on_step(struct optrace *o, struct thread *t)
 	}
 }
 
-static unsigned int vector_of(int sig)
+/* The trap after an instruction. */
+static void on_step(struct optrace *o, struct thread *t)
+{
+	struct user_regs_struct regs;
+
+	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &regs))
+		return;
+	if (t->stepped) {
+		t->stepped = false; /* this was told by the stop that came before */
+		if (t->pending && t->regs.rip == regs.rip)
+			return;
+	}
+	if (t->pending) {
+		hide_step_flag(t, &regs);
+		end_instr(o, t, regs.rip, true, 0);
+	}
+	at_instr(o, t, &regs);
+}
+
+/* Whether the trap of an instruction waits to be told behind the stop at hand. */
+static bool trap_waits(pid_t tid)
+{
+	struct __ptrace_peeksiginfo_args args = { .off = 0, .flags = 0, .nr = 8 };
+	siginfo_t si[8];
+	long n = ptrace(PTRACE_PEEKSIGINFO, tid, &args, si);
+
+	for (long i = 0; i < n; i++)
+		if (si[i].si_signo == SIGTRAP && (si[i].si_code == TRAP_TRACE || si[i].si_code == TRAP_BRKPT))
+			return true;
+	return false;
+}
+
+/* A stop that we asked for, or that a new thread begins with. */
+static void on_interrupted(struct optrace *o, struct thread *t)
+{
+	struct user_regs_struct regs;
+
+	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &regs))
+		return;
+	t->stepped = trap_waits(t->tid);
+	if (t->stepped && t->pending) {
+		hide_step_flag(t, &regs);
+		end_instr(o, t, regs.rip, true, 0);
+	}
+	at_instr(o, t, &regs);
+	unblock_trap(t);
+}
+
+/* A handler was entered: the instruction that was begun did not run. */
+static void on_handler(struct optrace *o, struct thread *t)
+{
+	struct user_regs_struct regs;
+
+	unblock_trap(t);
+	if (!ptrace(PTRACE_GETREGS, t->tid, NULL, &regs))
+		at_instr(o, t, &regs);
+}
+
+/* Before or after a system call that is let through whole. */
+static void on_call(struct optrace *o, struct thread *t)
+{
+	t->in_call = !t->in_call;
+	if (t->in_call)
+		return;
+	unblock_trap(t);
+	on_step(o, t);
+}
+
+static unsigned int vector_of(int sig, int code)
 {
 	switch (sig) {
-	case SIGSEGV: return 14;
+	case SIGSEGV: return code == SI_KERNEL ? 13 : 14;
 	case SIGBUS: return 17;
-	case SIGFPE: return 0;
+	case SIGFPE: return code == FPE_INTDIV || code == FPE_INTOVF ? 0 : 19;
 	case SIGILL: return 6;
 	}
 	return 3;
 }
 
-/* A signal is to be delivered: of the instruction that was begun, or one from outside. */
+/*
+ * A signal is to be delivered. Either the instruction that was begun raised it, or it came from outside: then that instruction
+ * runs yet, unless a handler is entered first, which is told by a stop of its own.
+ */
 static void on_signal(struct optrace *o, struct thread *t, int sig)
 {
 	struct user_regs_struct regs;
-	bool fault = sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL;
+	siginfo_t si = { 0 };
+	bool fault = sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP;
 
-	if (!t->pending || ptrace(PTRACE_GETREGS, t->tid, NULL, &regs))
+	if (!t->pending || ptrace(PTRACE_GETREGS, t->tid, NULL, &regs) || ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &si))
 		return;
-	if (regs.rip == t->regs.rip && !fault)
-		t->pending = false; /* it did not begin; it will be seen again */
-	else
-		end_instr(o, t, regs.rip, regs.rip != t->regs.rip, vector_of(sig));
+	if (fault && si.si_code > 0)
+		end_instr(o, t, regs.rip, false, vector_of(sig, si.si_code));
+}
+
+/* SIGTRAP is ours, or the program's own. */
+static int on_trap(struct optrace *o, struct thread *t)
+{
+	siginfo_t si = { 0 };
+
+	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &si))
+		return 0;
+	if (si.si_code == SIGTRAP) {
+		on_handler(o, t);
+	} else if (si.si_code == TRAP_TRACE || si.si_code == TRAP_BRANCH || (si.si_code == TRAP_BRKPT && (t->run == RUN_STEP || t->stepped))) {
+		on_step(o, t);
+	} else {
+		on_signal(o, t, SIGTRAP);
+		return SIGTRAP;
+	}
+	return 0;
 }
 
 /* Every few milliseconds the threads that run free are stopped, to see where they are. */
@@ -340,6 +496,41 @@ static void look(struct optrace *o)
 	}
 }
 
+static void on_exec(struct optrace *o, struct thread *t)
+{
+	unsigned long former = 0;
+	char path[64], exe[4096];
+	AUTO_STRBUF sb = STRBUF_INIT;
+	ssize_t n;
+
+	/* All other threads are gone; one of them may have done it under its own number. */
+	if (!ptrace(PTRACE_GETEVENTMSG, t->tid, NULL, &former) && former && (pid_t)former != t->tid) {
+		struct thread *f = thread_of(o, (pid_t)former, false);
+
+		if (f)
+			end_syscall(o, f);
+		drop_thread(o, (pid_t)former);
+		t = thread_of(o, o->pid, true);
+		if (!t)
+			return;
+	} else {
+		end_syscall(o, t);
+	}
+	/* Still in the system call: the first step ends where the program begins. */
+	t->pending = t->stepped = false;
+	t->run = o->jit_only ? RUN_FREE : RUN_STEP;
+	unblock_trap(t);
+	if (o->done)
+		return;
+	forget_sources(o);
+	snprintf(path, sizeof(path), "/proc/%d/exe", o->pid);
+	n = readlink(path, exe, sizeof(exe));
+	if (n <= 0)
+		return;
+	strbuf_addf(&sb, "exec=%.*s", (int)MIN(n, 1900), exe);
+	record_string(&o->rec, strbuf_str(&sb));
+}
+
 static void on_stop(struct optrace *o, pid_t tid, int status)
 {
 	struct thread *t = thread_of(o, tid, true);
@@ -351,22 +542,22 @@ static void on_stop(struct optrace *o, pid_t tid, int status)
 	}
 	if (event == PTRACE_EVENT_STOP) {
 		t->interrupting = false;
-		if (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) {
+		if ((sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) && !o->done) {
 			ptrace(PTRACE_LISTEN, tid, NULL, NULL);
 			return;
 		}
-		on_step(o, t);
+		on_interrupted(o, t);
 		sig = 0;
 	} else if (event == PTRACE_EVENT_EXEC) {
-		/* Still in the system call: the first step ends where the program begins. */
-		t->pending = false;
-		t->run = o->jit_only ? RUN_FREE : RUN_STEP;
+		on_exec(o, t);
 		sig = 0;
 	} else if (event) {
 		sig = 0; /* a clone: the instruction is not through yet */
-	} else if (sig == SIGTRAP) {
-		on_step(o, t);
+	} else if (sig == (SIGTRAP | 0x80)) {
+		on_call(o, t);
 		sig = 0;
+	} else if (sig == SIGTRAP) {
+		sig = on_trap(o, t);
 	} else {
 		on_signal(o, t, sig);
 	}
@@ -377,6 +568,10 @@ static void on_stop(struct optrace *o, pid_t tid, int status)
 
 static void on_end(struct optrace *o, pid_t tid, int status)
 {
+	struct thread *t = thread_of(o, tid, false);
+
+	if (t && WIFEXITED(status))
+		end_syscall(o, t);
 	drop_thread(o, tid);
 	if (tid == o->pid)
 		o->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -416,7 +611,7 @@ static void trace(struct optrace *o)
 
 /* --- beginnings ------------------------------------------------------------------------------------------------ */
 
-#define OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
+#define OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
 
 static int start(struct optrace *o, char **argv)
 {
@@ -474,6 +669,9 @@ static int attach(struct optrace *o)
 				continue;
 			if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)(uintptr_t)OPTIONS)) {
 				int rc = errno;
+
+				if (rc == ESRCH)
+					continue; /* it ended meanwhile */
 
 				closedir(d);
 				return msg_errno(rc, "thread %d cannot be traced (another tracer, or no right; see ptrace_scope)", tid);
@@ -538,8 +736,11 @@ static int run(struct optrace *o, const char *out, char **argv)
 	/* Recording is over, the command may not be. */
 	if (!rc && argv && o->done) {
 		int status;
+		pid_t pid;
 
-		if (waitpid(o->pid, &status, 0) == o->pid)
+		while ((pid = waitpid(o->pid, &status, 0)) < 0 && errno == EINTR)
+			kill(o->pid, interrupted);
+		if (pid == o->pid)
 			o->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	}
 	return rc;
@@ -580,5 +781,5 @@ int main(int argc, char **argv)
 	o.pid = (pid_t)n;
 	rc = run(&o, out, n ? NULL : argv + optind);
 	done(&o);
-	return rc ? 1 : o.exit_status;
+	return rc ? 1 : n ? 0 : o.exit_status;
 }

@@ -103,12 +103,12 @@ void record_code(struct recorder *r, uint64_t addr, uint64_t size, const char *n
 	record_string(r, strbuf_str(&sb));
 }
 
-void record_who(struct recorder *r, pid_t pid, pid_t tid, unsigned int cpu)
+void record_who(struct recorder *r, pid_t pid, pid_t tid, unsigned int cpu, bool clock)
 {
 	bool other_thread = tid != r->tid;
 
 	cpu = MIN(cpu, 1023u);
-	if (pid == r->pid && !other_thread && cpu == r->cpu)
+	if (pid == r->pid && !other_thread && cpu == r->cpu && !clock)
 		return;
 	{
 		struct rst_rec c = { .rtype = RST_CPU };

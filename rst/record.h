@@ -21,8 +21,8 @@ void record_head(struct recorder *r, const char *const *command);
 void record_string(struct recorder *r, const char *text);
 /* Code came or went; name for a load, NULL for an unload. */
 void record_code(struct recorder *r, uint64_t addr, uint64_t size, const char *name, size_t name_len);
-/* Who runs from here on; records only what changed. */
-void record_who(struct recorder *r, pid_t pid, pid_t tid, unsigned int cpu);
+/* Who runs from here on; records only what changed, with `clock` at least the time. */
+void record_who(struct recorder *r, pid_t pid, pid_t tid, unsigned int cpu, bool clock);
 struct record_step {
 	const struct x86_insn *insn;
 	uint64_t pc, next_pc;

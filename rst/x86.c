@@ -5,28 +5,39 @@
 
 #include "rst/x86.h"
 
-static int reg_number(const char *s, size_t len)
+/* Its number as the CPU counts, −2 for rip, −1 for what is no address register; *narrow if it is one of 32 bits. */
+static int reg_number(const char *s, size_t len, bool *narrow)
 {
-	static const char *const names[] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
-					     "r13", "r14", "r15", "eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi" };
+	static const char *const names[] = { "ax", "cx", "dx", "bx", "sp", "bp", "si", "di" };
+	char *end;
+	unsigned long n;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strlen(names[i]) == len && !memcmp(names[i], s, len))
-			return (int)(i & 15);
+	if (len < 2 || len > 4)
+		return -1;
 	if (len == 3 && !memcmp(s, "rip", 3))
 		return -2;
-	return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (len == 3 && (*s == 'r' || *s == 'e') && !memcmp(s + 1, names[i], 2)) {
+			*narrow |= *s == 'e';
+			return (int)i;
+		}
+	}
+	n = *s == 'r' ? strtoul(s + 1, &end, 10) : 0;
+	if (n < 8 || n > 15 || end > s + len || (end < s + len && *end != 'd'))
+		return -1;
+	*narrow |= end < s + len;
+	return (int)n;
 }
 
 /* "%rax" or "" at s, up to a comma or the closing bracket. */
-static int take_reg(const char **s)
+static int take_reg(const char **s, bool *narrow)
 {
 	size_t n;
 	int reg = -1;
 
 	if (**s == '%') {
 		n = strcspn(++*s, ",)");
-		reg = reg_number(*s, n);
+		reg = reg_number(*s, n, narrow);
 		*s += n;
 	}
 	if (**s == ',')
@@ -65,8 +76,8 @@ static bool parse_mem(const char *s, bool branch, struct x86_mem *m)
 	if (*s != '(')
 		return *s == 0 || *s == ',' || *s == ' ';
 	s++;
-	m->base = (int8_t)take_reg(&s);
-	m->index = (int8_t)take_reg(&s);
+	m->base = (int8_t)take_reg(&s, &m->narrow);
+	m->index = (int8_t)take_reg(&s, &m->narrow);
 	if (*s >= '1' && *s <= '8')
 		m->scale = (uint8_t)(*s - '0');
 	return true;
@@ -98,7 +109,7 @@ static void set_kind(struct x86_insn *i, const char *s, size_t n)
 		i->kind = X86_CALL;
 	else if (starts(s, n, "ret") || starts(s, n, "iret") || starts(s, n, "lret"))
 		i->kind = X86_RET;
-	else if (starts(s, n, "syscall") || starts(s, n, "sysenter") || starts(s, n, "int "))
+	else if (starts(s, n, "syscall") || starts(s, n, "sysenter") || (n == 3 && starts(s, n, "int")))
 		i->kind = X86_SYSCALL;
 	i->stack_down = starts(s, n, "push") || i->kind == X86_CALL;
 	i->stack_up = starts(s, n, "pop") ? n < 4 || memcmp(s, "popc", 4) : i->kind == X86_RET;
@@ -160,6 +171,8 @@ uint64_t x86_address(const struct x86_insn *i, const struct x86_mem *m, const st
 		a += r->rip + i->len;
 	if (m->index >= 0)
 		a += regs[m->index] * m->scale;
+	if (m->narrow)
+		a &= 0xffffffff;
 	if (m->seg)
 		a += m->seg == 'f' ? r->fs_base : r->gs_base;
 	return a;

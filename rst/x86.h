@@ -15,6 +15,7 @@ enum x86_kind { X86_PLAIN, X86_JUMP, X86_JCC, X86_CALL, X86_RET, X86_SYSCALL };
 struct x86_mem {
 	int8_t base, index;    /* number as the CPU counts them; −1 none, −2 rip */
 	uint8_t scale, seg;    /* seg: 0, 'f' or 'g' */
+	bool narrow;           /* registers of 32 bits: so is what they make */
 	int64_t disp;
 };
 struct x86_insn {
