@@ -38,7 +38,7 @@ fuzz_fuzz_rzx_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 EXTRA_DIST += fuzz/seeds/rst/records fuzz/seeds/rst/kinds fuzz/seeds/rst/x86 fuzz/seeds/rst/file fuzz/seeds/rst/gzip \
 	fuzz/seeds/rz2/file fuzz/seeds/rz2/up fuzz/seeds/rz2/records fuzz/seeds/rz2/lossy \
 	fuzz/seeds/rz3/file fuzz/seeds/rz3/minor19 fuzz/seeds/rz3/sums fuzz/seeds/rz3/records fuzz/seeds/rz3/lossy \
-	fuzz/seeds/rzx/file fuzz/seeds/rzx/sums fuzz/seeds/rzx/records fuzz/seeds/rzx/kinds
+	fuzz/seeds/rzx/file fuzz/seeds/rzx/empty-part fuzz/seeds/rzx/sums fuzz/seeds/rzx/records fuzz/seeds/rzx/kinds
 
 # --- abi: the four files, info and paths of a session, archives
 ABI_FUZZ = fuzz/fuzz-opnd fuzz/fuzz-opsd fuzz/fuzz-ophd fuzz/fuzz-opdb fuzz/fuzz-session-info fuzz/fuzz-tar

@@ -81,7 +81,7 @@ static inline uint8_t next_byte(struct rzx_bits *b)
 void rzx_bits_begin_read(struct rzx_bits *b, const uint8_t *in, size_t len)
 {
 	b->in = in;
-	b->in_end = in + len;
+	b->in_end = len ? in + len : in; /* in may be NULL then */
 	b->x1 = 0;
 	b->x2 = UINT32_MAX;
 	b->x = 0;
