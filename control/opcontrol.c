@@ -11,6 +11,7 @@
 
 #include "control/attach.h"
 #include "control/agents.h"
+#include "control/doctor.h"
 #include "daemon/cleanup.h"
 #include "daemon/ctl.h"
 #include "lib/io.h"
@@ -24,7 +25,7 @@
 
 #define ASK_MS 60000u
 
-enum action { NONE, SETUP, STATUS, START_DAEMON, START, STOP, DUMP, RESET, SAVE, SHUTDOWN, LIST, ATTACH };
+enum action { NONE, SETUP, STATUS, START_DAEMON, START, STOP, DUMP, RESET, SAVE, SHUTDOWN, LIST, ATTACH, DOCTOR };
 
 struct setup { /* what --setup keeps for later starts */
 	char *session_dir, *separate, *flush, *freq;
@@ -37,7 +38,7 @@ struct opcontrol {
 	bool given;               /* options to remember were given */
 	enum action actions[16];
 	size_t n_actions;
-	const char *save_name, *attach_pid;
+	const char *save_name, *attach_pid, *doctor_pid;
 	bool verbose;
 	struct strbuf run_dir;
 };
@@ -275,6 +276,26 @@ static int attach(struct opcontrol *c)
 	return r;
 }
 
+/* 1 as exit status: there is something to mend. */
+static int doctor(struct opcontrol *c)
+{
+	struct doctor d = { .session_dir = dir_of(c), .run_dir = strbuf_str(&c->run_dir), .proc_root = "/proc" };
+	struct agents_opts ao = { .size = sizeof(ao) };
+	uint64_t pid = 0;
+	int r;
+
+	if (c->doctor_pid && (util_parse_u64(c->doctor_pid, 10, INT32_MAX, &pid) < 0 || !pid))
+		return msg_error("--doctor: not a process number: %s", c->doctor_pid), -EINVAL;
+	if ((r = agents_new(&d.agents, &ao)) < 0)
+		return msg_errno(r, "cannot begin");
+	r = pid ? doctor_process(&d, (int32_t)pid) : doctor_machine(&d);
+	agents_free(d.agents);
+	if (r < 0 && r != -ESRCH)
+		msg_errno(r, "cannot look at the processes");
+	printf(d.n_mend ? "%u to mend\n" : "nothing to mend\n", d.n_mend);
+	return r < 0 ? r : d.n_mend ? -ENOMSG : 0;
+}
+
 static int list_one(void *arg, const char *name, const char *desc, uint64_t min_count)
 {
 	printf("%-40s %s\n", name, desc ? desc : "");
@@ -307,6 +328,7 @@ static int act(struct opcontrol *c, enum action what)
 	case SHUTDOWN: return ask(c, "shutdown");
 	case LIST: return sampler_list_events(list_one, NULL);
 	case ATTACH: return attach(c);
+	case DOCTOR: return doctor(c);
 	default: return 0;
 	}
 }
@@ -314,7 +336,7 @@ static int act(struct opcontrol *c, enum action what)
 /* --- options ------------------------------------------------------------------------------------------- */
 
 enum { KEY_SETUP = 256, KEY_STATUS, KEY_START_DAEMON, KEY_RESET, KEY_SAVE, KEY_ATTACH, KEY_SESSION, KEY_FLUSH, KEY_FREQ, KEY_NO_AGENTS,
-       KEY_OLD, KEY_OLD_ARG };
+       KEY_OLD, KEY_OLD_ARG, KEY_DOCTOR };
 
 static const struct argp_option options[] = {
 	{ 0, 0, 0, 0, "What to do (several are done in this order):", 1 },
@@ -329,6 +351,7 @@ static const struct argp_option options[] = {
 	{ "shutdown", 'h', 0, 0, "stop sampling and end the daemon", 1 },
 	{ "list-events", 'l', 0, 0, "list the events of this machine", 1 },
 	{ "attach", KEY_ATTACH, "PID", 0, "give an agent to a running JVM", 1 },
+	{ "doctor", KEY_DOCTOR, "PID", OPTION_ARG_OPTIONAL, "say why code of this process (of all) has no names, and what mends it", 1 },
 	{ 0, 0, 0, 0, "How (used when the daemon starts):", 2 },
 	{ "session-dir", KEY_SESSION, "DIR", 0, "session directory (default /var/lib/oprofile)", 2 },
 	{ "event", 'e', "SPEC", 0, "an event to count; may be repeated; 'default' forgets all", 2 },
@@ -440,7 +463,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'h': add_action(c, SHUTDOWN, state); break;
 	case 'l': add_action(c, LIST, state); break;
 	case KEY_ATTACH: c->attach_pid = arg; add_action(c, ATTACH, state); break;
-	case ARGP_KEY_ARG: argp_error(state, "no operands: '%s'", arg); break;
+	case KEY_DOCTOR: c->doctor_pid = arg; add_action(c, DOCTOR, state); break;
+	case ARGP_KEY_ARG:
+		if (c->n_actions && c->actions[c->n_actions - 1] == DOCTOR && !c->doctor_pid) { /* --doctor PID, with a blank */
+			c->doctor_pid = arg;
+			break;
+		}
+		argp_error(state, "no operands: '%s'", arg); break;
 	case ARGP_KEY_END:
 		if (!c->n_actions && c->given) /* as upstream: options alone are set up */
 			add_action(c, SETUP, state);

@@ -132,3 +132,5 @@ CLI_TESTS += tests/cli/hotspot-probes.sh tests/cli/inlines.sh tests/cli/lines.sh
 LONG_TESTS += tests/cli/hotspot-probes-long.sh tests/cli/inlines-long.sh
 EXTRA_DIST += tests/cli/hotspot-probes.sh tests/cli/hotspot-probes-long.sh tests/cli/inlines.sh tests/cli/inlines-long.sh tests/cli/lines.sh \
 	tests/tools/hotspot-judge.py tests/tools/perf-data.py tests/java/Flush.java tests/java/Lines.java
+CLI_TESTS += tests/cli/doctor.sh
+EXTRA_DIST += tests/cli/doctor.sh

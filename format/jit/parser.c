@@ -63,9 +63,16 @@ void jit_parser_id(struct jit_parser *p, struct jit_event *e)
 	}
 }
 
+/* "stub12 …", "PreStub", "JumpStub": as .NET names them. */
+static bool looks_like_stub(const struct jit_event *e)
+{
+	return e->name_len >= 4 && (!memcmp(e->name, "stub", 4) || memmem(e->name, MIN(e->name_len, (size_t)64), "Stub", 4));
+}
+
 int jit_parser_emit(struct jit_parser *p, struct jit_event *e)
 {
 	p->st.events++;
+	p->st.stubs += e->type == JIT_EVENT_LOAD && e->name && looks_like_stub(e);
 	p->st.loads += e->type == JIT_EVENT_LOAD;
 	return p->o.fn(p->o.arg, e);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * jitself HOW MS: a program that makes two functions, twice and once, and runs them in a ratio of 2 : 1 for MS of CPU time; what each
+ * jitself HOW MS [S]: a program that makes two functions, twice and once, and (S seconds later) runs them in a ratio of 2 : 1 for MS of CPU time; what each
  * took goes to standard output. HOW it tells of them:
  *	gdb      an ELF object in the list of GDB's JIT interface
  *	gdb-bad  the same, behind entries that are damaged in all ways, and at the end of a list that is a ring
@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 struct jit_code_entry {
 	struct jit_code_entry *next, *prev;
@@ -185,6 +186,8 @@ int main(int argc, char **argv)
 		tell_gdb(code, argv[1][3] != '\0');
 	else if (!strcmp(argv[1], "api"))
 		tell_api(code);
+	if (argc > 3)
+		sleep((unsigned int)strtoul(argv[3], NULL, 10));
 	while (twice_ns + once_ns < want) {
 		uint64_t a = cpu_ns(), b;
 		twice(2 * n);
