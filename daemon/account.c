@@ -247,29 +247,20 @@ static bool wanted(const struct account *a, const struct ev *e)
 	return e->u.sample.event < MAX_EVENTS && e->time_ns >= a->o.from_ns && (!a->o.to_ns || e->time_ns < a->o.to_ns);
 }
 
-/* The sample's place, or -EAGAIN if it is held back. */
-static int64_t place_of(struct account *a, const struct ev *e, bool final, struct proc **p, struct hit *h)
-{
-	int r;
-
-	if (!(*p = resolver_proc(a->r, e->pid, e->time_ns)))
-		return -ENOMEM;
-	resolver_find(a->r, *p, e->time_ns, e->u.sample.ip, e->u.sample.mode, h);
-	if (final || h->class != HIT_ANON || !proc_delivers_late(*p))
-		return file_of(a, *p, h, e);
-	r = hold(a, e);
-	return r < 0 ? r : -EAGAIN;
-}
-
 static int sample(struct account *a, const struct ev *e, bool final)
 {
 	struct proc *p;
 	struct hit h;
-	int64_t f = place_of(a, e, final, &p, &h);
+	int64_t f;
 	int r;
 
-	if (f < 0)
-		return f == -EAGAIN ? 0 : (int)f;
+	if (!(p = resolver_proc(a->r, e->pid, e->time_ns)))
+		return -ENOMEM;
+	resolver_find(a->r, p, e->time_ns, e->u.sample.ip, e->u.sample.mode, &h);
+	if (!final && h.class == HIT_ANON && proc_delivers_late(p))
+		return hold(a, e);
+	if ((f = file_of(a, p, &h, e)) < 0)
+		return (int)f;
 	if ((r = session_store_add(a->s, (uint32_t)f, h.key, 1)) < 0)
 		return r;
 	count(a->totals, &h, e->time_ns);
@@ -278,12 +269,10 @@ static int sample(struct account *a, const struct ev *e, bool final)
 	return a->o.callgraph ? stack(a, p, e, f, h.key) : 0;
 }
 
-/* In the order of arrival: all are looked up, then all are counted. */
+/* In the order of arrival. */
 int account_run(struct account *a)
 {
 	struct resolver_ask asks[RESOLVER_MAX_ASK];
-	uint64_t keys[RESOLVER_MAX_ASK];
-	int64_t files[RESOLVER_MAX_ASK];
 	size_t n = a->n_queued;
 	int r = 0;
 
@@ -293,11 +282,9 @@ int account_run(struct account *a)
 	for (size_t i = 0; i < n; i++)
 		asks[i] = (struct resolver_ask){ a->queue[i].ip, a->queue[i].pid, a->queue[i].mode };
 	resolver_prefetch(a->r, asks, n);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && r >= 0; i++) {
 		const struct queued *q = &a->queue[i];
 		struct ev e;
-		struct proc *p;
-		struct hit h;
 
 		e.type = EV_SAMPLE;
 		e.cpu = q->cpu;
@@ -308,18 +295,8 @@ int account_run(struct account *a)
 		e.u.sample.ip = q->ip;
 		e.u.sample.event = q->event;
 		e.u.sample.mode = q->mode;
-		files[i] = place_of(a, &e, false, &p, &h);
-		if (files[i] < 0) {
-			r = files[i] == -EAGAIN || r < 0 ? r : (int)files[i];
-			continue;
-		}
-		keys[i] = h.key;
-		session_store_prefetch(a->s, (uint32_t)files[i], h.key);
-		count(a->totals, &h, q->time_ns);
+		r = sample(a, &e, false);
 	}
-	for (size_t i = 0; i < n && r >= 0; i++)
-		if (files[i] >= 0)
-			r = session_store_add(a->s, (uint32_t)files[i], keys[i], 1);
 	return r;
 }
 

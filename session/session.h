@@ -69,8 +69,6 @@ int session_store_event(struct session_store *s, uint32_t index, const struct se
 int64_t session_store_file(struct session_store *s, const struct session_file *f);
 /* The hot path: adds count samples at key. -EINVAL: no such file. -ENOMEM may be that of a sample shortly before. */
 int session_store_add(struct session_store *s, uint32_t file, uint64_t key, uint64_t count);
-/* Asks for the memory that session_store_add will read. */
-void session_store_prefetch(const struct session_store *s, uint32_t file, uint64_t key);
 /* Call stacks: frames from the outermost inwards; parent 0 = none. Number of the node (> 0) or -errno. Numbers of nodes
  * hold until the next flush (the flush writes the tree and drops it); numbers of files hold for ever. */
 int64_t session_store_frame(struct session_store *s, uint64_t parent, uint32_t file, uint64_t key);

@@ -178,11 +178,6 @@ int store_settle(struct session_store *s)
 	return 0;
 }
 
-void session_store_prefetch(const struct session_store *s, uint32_t file, uint64_t key)
-{
-	__builtin_prefetch(&s->cells[place(s->shift, file, key)], 1);
-}
-
 int session_store_event(struct session_store *s, uint32_t index, const struct session_event *e)
 {
 	size_t slot;
