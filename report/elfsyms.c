@@ -23,6 +23,7 @@ struct elf_view { /* what one pass over the section headers finds */
 	size_t build_id_len;
 	char debuglink[256];
 	uint32_t debuglink_crc;
+	bool dwarf;
 };
 
 static void view_note(struct elf_view *v, Elf_Scn *scn)
@@ -77,6 +78,8 @@ static void view_scan(struct elf_view *v, Elf *elf)
 			view_note(v, scn);
 		else if (sh.sh_type == SHT_PROGBITS && name && !strcmp(name, ".gnu_debuglink"))
 			view_debuglink(v, scn);
+		else if (sh.sh_type == SHT_PROGBITS && name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
+			v->dwarf = true;
 	}
 }
 
@@ -291,7 +294,8 @@ int elfsyms_open(struct sym_image *img)
 	if (r < 0)
 		return r;
 	view_scan(&v, img->elf);
-	if (!v.symtab && img->kind == SESSION_FILE && (v.build_id_len || v.debuglink[0]))
+	/* A binary may have kept its symbols and given away its lines. */
+	if ((!v.symtab || !v.dwarf) && img->kind == SESSION_FILE && (v.build_id_len || v.debuglink[0]))
 		find_debug(img, &v);
 	if (v.symtab)
 		return add_table(img, img->elf, v.symtab);

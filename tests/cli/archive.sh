@@ -108,4 +108,32 @@ run opreport archive:link.tar
 like "$work/err" 'leads out of its directory' 'no way out by a link'
 is '' "$(ls "$TMPDIR")" 'nothing is left of those'
 check 'no file got out' test ! -e ../../evil
+
+# debug information found by build-id: below the system's directory for it, which here is one that only this test sees
+cd "$work" || exit 1
+mkdir bb
+cc -g -O1 -Wl,--build-id=sha1 -o bb/built prog.c
+id=$(readelf -n bb/built | sed -n 's/.*Build ID: //p')
+if [ -d /usr/lib/debug ] && [ -n "$id" ] && unshare -m mount -t tmpfs none /usr/lib/debug 2>/dev/null; then
+	objcopy --only-keep-debug bb/built bb.debug
+	objcopy --strip-debug bb/built
+	{
+		printf 'session\t%s\tstacks\ncpu\tCPU with timer interrupt\t0\nevent\t0\tcpu-clock\ttimer\t0\t997\t0\t1\n' "$work/sb"
+		printf 'file\tfile\t%s\t%s\tbuilt\t0\t-1\t-1\t-1\t0\t0\n' "$work/bb/built" "$work/bb/built"
+		for k in 0 3 8 12; do printf 'add\t0\t%d\t%d\n' $((off + k)) $((k + 10)); done
+		printf 'flush\n'
+	} | "$mk"
+	where=/usr/lib/debug/.build-id/${id:0:2}
+	# shellcheck disable=SC2016
+	unshare -m bash -c 'mount -t tmpfs none /usr/lib/debug && mkdir -p "$1" && cp bb.debug "$1/$2.debug" &&
+		opreport -l -g --session-dir=sb >before-b 2>/dev/null && oparchive -o arch-b -d sb' - "$where" "${id:2}" 2>err
+	is 0 $? 'oparchive of a binary whose debug file is found by its build-id'
+	like before-b 'prog.c:2' 'its lines are known where the debug file is'
+	check 'the debug file is in the archive' cmp bb.debug "$(find arch-b -name "${id:2}.debug")"
+	rm -rf bb sb bb.debug
+	report -l -g archive:arch-b >after-b
+	check 'and told by the archive alone, the originals gone' cmp before-b after-b
+else
+	skip 'no private file system here (needs root), or no /usr/lib/debug'
+fi
 done_testing
