@@ -32,6 +32,7 @@ struct output {
 	struct upstream_head head;
 	struct opdb_pair *records;
 	size_t n, room;
+	bool dropped;            /* one window too many */
 };
 
 /* JIT images of one process of one application: a range of addresses and one image. */
@@ -57,7 +58,20 @@ struct export {
 	size_t n_processes;
 	struct jit_file *jit;    /* of each session file; process UINT32_MAX = not a JIT file */
 	uint64_t arcs_left_out;
+	size_t n_windows;
 	int error;
+};
+
+/*
+ * One end of an arc, or where a sample lies. A key of an arc has 32 bits for each end there: an anonymous range of more (that of
+ * addresses which lie in no mapping is the whole address space) is given in windows of 4 GiB, each as a range of its own.
+ */
+#define WINDOW (UINT64_C(1) << 32)
+#define WINDOWS_MAX 1024u      /* each is a file; of steps to nowhere so many say enough */
+struct spot {
+	size_t file;             /* SIZE_MAX = none */
+	uint64_t window;         /* offset of the window in the range */
+	uint64_t key;
 };
 
 /* --- names --------------------------------------------------------------------------------------------- */
@@ -81,10 +95,16 @@ static int32_t tgid_of(const struct session_file *f)
 	return f->tgid >= 0 ? f->tgid : f->kind == SESSION_JIT ? (int32_t)strtol(f->image, NULL, 10) : 0;
 }
 
-static void add_image(const struct export *x, struct strbuf *sb, size_t i)
+static bool is_wide(const struct session_file *f)
+{
+	return f->kind == SESSION_ANON && f->end - f->start > WINDOW;
+}
+
+static void add_image(const struct export *x, struct strbuf *sb, const struct spot *at)
 {
 	static const char *const known[] = { "anon", "[vdso]", "[heap]", "[stack]" };
-	const struct session_file *f = session_file(x->s, i);
+	const struct session_file *f = session_file(x->s, at->file);
+	uint64_t start = f->start + at->window, end = is_wide(f) && f->end - start > WINDOW ? start + WINDOW : f->end;
 	const char *name = "anon";
 
 	switch (f->kind) {
@@ -99,11 +119,11 @@ static void add_image(const struct export *x, struct strbuf *sb, size_t i)
 	case SESSION_ANON:
 		for (size_t k = 0; k < ARRAY_SIZE(known); k++)
 			name = !strcmp(f->image, known[k]) ? known[k] : name;
-		strbuf_addf(sb, "{anon:%s}/%" PRId32 ".0x%" PRIx64 ".0x%" PRIx64, name, tgid_of(f), f->start, f->end);
+		strbuf_addf(sb, "{anon:%s}/%" PRId32 ".0x%" PRIx64 ".0x%" PRIx64, name, tgid_of(f), start, end);
 		break;
 	case SESSION_JIT:
 		strbuf_addf(sb, "{anon:anon}/%" PRId32 ".0x%" PRIx64 ".0x%" PRIx64, tgid_of(f), JIT_BASE,
-			    x->processes[x->jit[i].process].end);
+			    x->processes[x->jit[at->file].process].end);
 		break;
 	}
 }
@@ -142,9 +162,9 @@ static uint32_t cpu_type(const struct export *x, const struct session_event *e)
 	return strstr(session_cpu_type(x->s), "Intel") ? 80 : 69; /* Skylake, AMD64 generic */
 }
 
-static uint64_t anon_start(const struct session_file *f)
+static uint64_t anon_start(const struct session_file *f, const struct spot *at)
 {
-	return f->kind == SESSION_JIT ? JIT_BASE : f->kind == SESSION_ANON ? f->start : 0;
+	return f->kind == SESSION_JIT ? JIT_BASE : f->kind == SESSION_ANON ? f->start + at->window : 0;
 }
 
 static uint64_t mtime_of(const struct export *x, const struct session_file *f)
@@ -157,10 +177,10 @@ static uint64_t mtime_of(const struct export *x, const struct session_file *f)
 	return (uint64_t)st.st_mtime;
 }
 
-/* The output of image i, or of the arcs from image i to image to (SIZE_MAX = none). */
-static struct output *output_of(struct export *x, size_t i, size_t to)
+/* The output of an image, or of the arcs from one to another. NULL with x->error 0: one window too many. */
+static struct output *output_of(struct export *x, const struct spot *at, const struct spot *to)
 {
-	const struct session_file *f = session_file(x->s, i), *callee = to == SIZE_MAX ? NULL : session_file(x->s, to);
+	const struct session_file *f = session_file(x->s, at->file), *callee = to->file == SIZE_MAX ? NULL : session_file(x->s, to->file);
 	const struct session_event *e = session_event(x->s, f->event);
 	AUTO_STRBUF path = STRBUF_INIT;
 	uint32_t before = x->paths.n;
@@ -169,7 +189,7 @@ static struct output *output_of(struct export *x, size_t i, size_t to)
 
 	add_app(&path, f);
 	strbuf_addstr(&path, "/{dep}/");
-	add_image(x, &path, i);
+	add_image(x, &path, at);
 	if (callee) {
 		strbuf_addstr(&path, "/{cg}/");
 		add_image(x, &path, to);
@@ -181,7 +201,8 @@ static struct output *output_of(struct export *x, size_t i, size_t to)
 		return NULL;
 	}
 	if (id < before)
-		return &x->outputs[id];
+		return x->outputs[id].dropped ? NULL : &x->outputs[id];
+	x->n_windows += at->window || to->window;
 	more = realloc(x->outputs, (x->n_outputs + 1) * sizeof(*more));
 	if (!more) {
 		x->error = -ENOMEM;
@@ -191,9 +212,10 @@ static struct output *output_of(struct export *x, size_t i, size_t to)
 	more[x->n_outputs++] = (struct output){ .head = {
 		.cpu_type = cpu_type(x, e), .um = e->um, .count = (uint32_t)MIN(e->count ? e->count : e->timer ? 0 : e->freq, UINT32_MAX),
 		.is_kernel = f->kind == SESSION_KERNEL, .cg_to_is_kernel = callee && callee->kind == SESSION_KERNEL,
-		.mhz = session_mhz(x->s), .mtime = mtime_of(x, f), .anon_start = anon_start(f),
-		.cg_to_anon_start = callee ? anon_start(callee) : 0 } };
-	return &more[id];
+		.mhz = session_mhz(x->s), .mtime = mtime_of(x, f), .anon_start = anon_start(f, at),
+		.cg_to_anon_start = callee ? anon_start(callee, to) : 0 } };
+	more[id].dropped = callee && (at->window || to->window) && x->n_windows > WINDOWS_MAX;
+	return more[id].dropped ? NULL : &more[id];
 }
 
 static int add_record(struct output *o, uint64_t key, uint64_t value)
@@ -211,9 +233,16 @@ static int add_record(struct output *o, uint64_t key, uint64_t value)
 }
 
 /* A key of ours as a key there. */
-static uint64_t key_of(const struct export *x, size_t i, uint64_t key)
+static struct spot spot_of(const struct export *x, size_t i, uint64_t key)
 {
-	return session_file(x->s, i)->kind == SESSION_JIT ? x->jit[i].at + key - JIT_BASE : key;
+	const struct session_file *f = session_file(x->s, i);
+	struct spot at = { .file = i, .key = f->kind == SESSION_JIT ? x->jit[i].at + key - JIT_BASE : key };
+
+	if (is_wide(f)) {
+		at.window = key & ~(WINDOW - 1);
+		at.key = key & (WINDOW - 1);
+	}
+	return at;
 }
 
 /* --- JIT images ---------------------------------------------------------------------------------------- */
@@ -307,13 +336,20 @@ struct one {
 	struct export *x;
 	struct output *o;
 	size_t i;
+	uint64_t window;
 };
 
 static int add_count(void *arg, uint64_t key, uint64_t count)
 {
+	static const struct spot none = { .file = SIZE_MAX };
 	struct one *one = arg;
+	struct spot at = spot_of(one->x, one->i, key);
 
-	return add_record(one->o, key_of(one->x, one->i, key), count);
+	if (!one->o || at.window != one->window) {
+		one->o = output_of(one->x, &at, &none);
+		one->window = at.window;
+	}
+	return one->o ? add_record(one->o, at.key, count) : one->x->error;
 }
 
 static int add_arcs(void *arg, const struct session_frame *frames, size_t n, uint64_t count)
@@ -321,14 +357,11 @@ static int add_arcs(void *arg, const struct session_frame *frames, size_t n, uin
 	struct export *x = arg;
 
 	for (size_t k = 0; k + 1 < n; k++) {
-		uint64_t from = key_of(x, frames[k + 1].file, frames[k + 1].key), to = key_of(x, frames[k].file, frames[k].key);
-		struct output *o;
-		if (from > UINT32_MAX || to > UINT32_MAX) { /* a key there has 32 bits for each end */
+		struct spot from = spot_of(x, frames[k + 1].file, frames[k + 1].key), to = spot_of(x, frames[k].file, frames[k].key);
+		struct output *o = from.key > UINT32_MAX || to.key > UINT32_MAX ? NULL : output_of(x, &from, &to);
+		if (!o && !x->error)
 			x->arcs_left_out++;
-			continue;
-		}
-		o = output_of(x, frames[k + 1].file, frames[k].file);
-		if (!o || add_record(o, from << 32 | to, count) < 0)
+		else if (!o || add_record(o, from.key << 32 | to.key, count) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -386,8 +419,8 @@ static int export(struct export *x)
 			r = place_jit(x, i);
 	}
 	for (size_t i = 0; i < n && r >= 0; i++) {
-		struct one one = { .x = x, .o = output_of(x, i, SIZE_MAX), .i = i };
-		r = one.o ? session_file_each(x->s, i, add_count, &one) : x->error;
+		struct one one = { .x = x, .i = i };
+		r = session_file_each(x->s, i, add_count, &one);
 	}
 	if (r >= 0)
 		r = session_stacks_each(x->s, add_arcs, x);
@@ -461,7 +494,7 @@ int main(int argc, char **argv)
 	}
 	r = export(&x);
 	if (r >= 0 && x.arcs_left_out)
-		msg_warn("%" PRIu64 " call stack steps lie above 4 GiB in their image and were left out", x.arcs_left_out);
+		msg_warn("%" PRIu64 " call stack steps lie above 4 GiB in their image, or in too many places that are none, and were left out", x.arcs_left_out);
 	export_done(&x);
 	return r < 0 ? 1 : 0;
 }

@@ -14,9 +14,11 @@ mk=$build/tests/tools/mksession
 	printf 'file\tanon\t[heap]\t/bin/prog\tprog\t0\t42\t-1\t-1\t0x7000\t0x9000\n'
 	printf 'file\tjit\t77-00aa/0.jo\t/usr/bin/java\tjava:App\t0\t77\t-1\t-1\t0\t0\n'
 	printf 'file\tjit\t77-00aa/1.jo\t/usr/bin/java\tjava:App\t0\t77\t-1\t-1\t0\t0\n'
+	printf 'file\tanon\tanon\t/bin/prog\tprog\t0\t42\t-1\t-1\t0x0\t0xffffffffffffffff\nadd\t6\t0x500000123\t3\nadd\t6\t0x500000124\t1\n'
+	printf 'add\t6\t0x7\t2\n'
 	for k in $(seq 1 300); do printf 'add\t0\t%d\t%d\n' $((k * 4097)) "$k"; done
 	printf 'add\t1\t8192\t5000000000\nadd\t2\t16\t5\nadd\t3\t256\t9\nadd\t4\t4112\t50\nadd\t4\t4200\t20\nadd\t5\t4100\t7\n'
-	printf 'frame\t0\t0\t4097\nframe\t1\t4\t4112\nstack\t2\t11\nflush\n'
+	printf 'frame\t0\t0\t4097\nframe\t1\t4\t4112\nstack\t2\t11\nframe\t2\t6\t0x500000123\nstack\t3\t4\nflush\n'
 	printf 'jo\t%s\nsym\t0\t64\tcom.acme.A.run(int)\nsym\t64\t64\tcom.acme.B.go()\nend\n' "$work/s/jit/77-00aa/0.jo"
 	printf 'jo\t%s\nsym\t0\t64\tcom.acme.C.main()\nend\n' "$work/s/jit/77-00aa/1.jo"
 } >script
@@ -69,6 +71,14 @@ like got 'kernel 1' 'the kernel is marked'
 perl decode.pl <"$jitf" >got
 like got 'start 268435456 ' 'the range begins where its name says'
 like got '^4112 50$' 'JIT samples count from there'
+wide=$(find up -path '*42.0x500000000.0x600000000/TIMER*' -not -path '*{cg}*')
+perl decode.pl <"$wide" >got
+like got 'start 21474836480 ' 'a range of more than 4 GiB comes in windows'
+is '291 3 292 1' "$(sed -n '3,$p' got | xargs)" 'with what lies in each'
+arc=$(find up -path '*{cg}*42.0x500000000.0x600000000/TIMER*')
+perl decode.pl <"$arc" >got
+is 4 "$(sed -n '3,$s/.* //p' got)" 'and the call stack steps there'
+unlike err 'left out' 'none is left out'
 if command -v nm >/dev/null; then
 	nm "$jo" >syms
 	like syms '^0*10001000 T com.acme.A.run\(int\)$' 'its symbols stand at addresses of the range'
