@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What opevlog convert reads that is no log of ours. The first byte chooses: a log of hwpmc, or notes, samples and names, whose
- * lengths stand in two words behind it. What is taken becomes a log that the checker takes.
+ * What opevlog convert reads that is no log of ours. The first byte chooses: a log of hwpmc; notes, samples and names, whose
+ * lengths stand in two words behind it; text of perf script; or a stream of a CTF trace. What is taken becomes a log that the
+ * checker takes.
  */
+#include <fcntl.h>
+
 #include "format/abi/opsd.h"
 #include "fuzz/quiet.h"
 #include "report/opevlog.h"
@@ -26,6 +29,47 @@ static bool too_many_hits(const uint8_t *data, size_t size)
 	return false;
 }
 
+static int keep(void *arg, const void *page, size_t len)
+{
+	return strbuf_add(arg, page, len);
+}
+
+/* A trace whose metadata is right. */
+static char trace[] = "/dev/shm/opjit-fuzz-XXXXXX";
+static void trace_remove(void)
+{
+	io_remove_tree(AT_FDCWD, trace, NULL, NULL);
+}
+static void trace_make(void)
+{
+	AUTO_STRBUF log = STRBUF_INIT;
+	struct evlog_writer_opts o = { .n_streams = 1, .page = keep, .arg = &log, .anchor_real_ns = 1, .machine = "fuzz" };
+	struct evlog_writer *w = NULL;
+
+	if (!mkdtemp(trace) || evlog_writer_new(&w, &o) || evlog_writer_finish(w))
+		abort();
+	atexit(trace_remove);
+	evlog_writer_free(w);
+	if (convert_ctf(&(struct evfile){ .name = "log", .data = (const uint8_t *)log.buf, .len = log.len }, trace))
+		abort();
+}
+
+static int import_ctf(const uint8_t *data, size_t size, const char *to)
+{
+	AUTO_STRBUF path = STRBUF_INIT;
+	AUTO_CLOSE int fd = -1;
+	static bool made;
+
+	if (!made)
+		trace_make();
+	made = true;
+	strbuf_addf(&path, "%s/stream_1", trace);
+	fd = open(strbuf_str(&path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || io_write_full(fd, data, size) < 0)
+		abort();
+	return convert_from_ctf(trace, to);
+}
+
 static int import(const uint8_t *data, size_t size, const char *to)
 {
 	struct evfile f = { .name = "log", .data = data + 1, .len = size - 1 };
@@ -35,6 +79,10 @@ static int import(const uint8_t *data, size_t size, const char *to)
 	uint16_t word;
 	int ret;
 
+	if (data[0] & 0x10)
+		return convert_from_script(&f, to);
+	if (data[0] & 0x20)
+		return import_ctf(data + 1, size - 1, to);
 	if (!(data[0] & 1))
 		return convert_from_pmclog(&f, to);
 	if (size < at)

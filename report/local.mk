@@ -23,7 +23,7 @@ report_opannotate_LDADD = $(REPORT_LIBS) $(BFD_LIBS)
 bin_PROGRAMS += report/opevlog
 noinst_LTLIBRARIES += report/libopevlogtool.la
 report_libopevlogtool_la_SOURCES = report/opevlog.h report/opevlog-file.c report/opevlog-show.c report/opevlog-edit.c \
-	report/opevlog-convert.c report/opevlog-ctf.c report/opevlog-rst.c
+	report/opevlog-convert.c report/opevlog-ctf.c report/opevlog-script.c report/opevlog-rst.c
 report_opevlog_SOURCES = report/opevlog.c
 report_opevlog_LDADD = report/libopevlogtool.la format/rst/librst.la format/evlog/libevlog.la format/abi/libabi.la lib/libbase.la
 # --- abi: the tools of the formats and of sessions that travel

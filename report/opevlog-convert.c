@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* convert: pmclog, opnd and opsd, text in the manner of perf script. */
+/* convert: pmclog, opnd and opsd; which formats there are. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "format/abi/ophd.h"
 #include "format/abi/opnd.h"
@@ -288,19 +289,26 @@ int convert_from_pmclog(const struct evfile *f, const char *output)
 	void *p = pmclog_open(PMCLOG_FD_NONE);
 	struct evlog_meta anchor = { .have_init = true, .anchor_mono = 1, .anchor_real = 1, .machine = "hwpmc" };
 	struct ev e;
-	int ret = -ENOMEM, err;
+	size_t pos = 0;
+	int ret = -ENOMEM, err = 0;
 
 	if (p && ev)
 		ret = evout_open(&s.out, output, 1, &anchor); /* times are the wall clock's */
-	if (!ret)
-		pmclog_feed(p, (const char *)f->data, (int)MIN(f->len, (size_t)INT32_MAX));
-	while (!ret && !pmclog_read(p, ev)) {
+	while (!ret) {
+		if (pmclog_read(p, ev)) {
+			size_t n = MIN(f->len - pos, (size_t)1 << 30);
+			err = errno;
+			if (ev->pl_state != PMCLOG_REQUIRE_DATA || !n)
+				break;
+			pmclog_feed(p, (const char *)f->data + pos, (int)n);
+			pos += n;
+			continue;
+		}
 		if (from_record(ev, &e))
 			s.left_out += ev->pl_type != PMCLOG_TYPE_INITIALIZE && ev->pl_type != PMCLOG_TYPE_CLOSELOG;
 		else
 			ret = evlog_write(s.out.w, 1, &e);
 	}
-	err = errno;
 	if (!ret && ev->pl_state == PMCLOG_ERROR)
 		ret = msg_errno(err, "%s: offset %lld", f->name, (long long)ev->pl_offset);
 	if (!ret && ev->pl_state == PMCLOG_REQUIRE_DATA)
@@ -557,65 +565,6 @@ int convert_from_abi(const struct options *o, const char *output)
 	return ret;
 }
 
-/* --- text in the manner of perf script ----------------------------------------------------------------- */
-struct script {
-	FILE *f;
-	struct u64map comms;   /* tid -> id in pool */
-	struct strpool pool;
-	struct u64map events;  /* index -> id in pool */
-};
-
-static int script_event(void *arg, const struct ev *e)
-{
-	struct script *s = arg;
-	const uint64_t *comm, *event;
-	int64_t id;
-
-	if (e->type == EV_COMM || e->type == EV_EVENTDESC) {
-		const char *name = e->type == EV_COMM ? e->u.comm.comm : e->u.desc.name;
-		char plain[64] = "";
-		/* One line a sample: what would break it is replaced. */
-		for (size_t i = 0; name && name[i] && i < sizeof(plain) - 1; i++)
-			plain[i] = (unsigned char)name[i] <= ' ' || name[i] == 0x7f ? '_' : name[i];
-		id = strpool_id(&s->pool, plain, strlen(plain));
-		if (id < 0)
-			return (int)id;
-		return e->type == EV_COMM ? u64map_put(&s->comms, (uint32_t)e->tid, (uint64_t)id) :
-		       u64map_put(&s->events, e->u.desc.index, (uint64_t)id);
-	}
-	if (e->type != EV_SAMPLE)
-		return 0;
-	comm = u64map_get(&s->comms, (uint32_t)e->tid);
-	if (!comm)
-		comm = u64map_get(&s->comms, (uint32_t)e->pid);
-	event = u64map_get(&s->events, e->u.sample.event);
-	fprintf(s->f, "%s %d/%d [%03u] %" PRIu64 ".%09" PRIu64 ": %10" PRIu64 " %s: ", comm ? strpool_str(&s->pool, (uint32_t)*comm) : ":-1",
-		e->pid, e->tid, e->cpu == UINT32_MAX ? 0 : e->cpu, (uint64_t)(e->time_ns / NSEC_PER_SEC), (uint64_t)(e->time_ns % NSEC_PER_SEC),
-		e->u.sample.period, event ? strpool_str(&s->pool, (uint32_t)*event) : "event");
-	if (!e->u.sample.n_chain)
-		fprintf(s->f, "%16" PRIx64 " [unknown] ([unknown])\n", e->u.sample.ip);
-	else {
-		fprintf(s->f, "\n");
-		for (uint32_t i = 0; i < e->u.sample.n_chain; i++)
-			fprintf(s->f, "\t%16" PRIx64 " [unknown] (%s)\n", e->u.sample.chain[i], i < e->u.sample.n_kernel ? "[kernel.kallsyms]" : "[unknown]");
-		fprintf(s->f, "\n");
-	}
-	return ferror(s->f) ? -EIO : 0;
-}
-
-int convert_script(const struct evfile *f, FILE *out)
-{
-	struct script s = { .f = out };
-	struct evlog_merge *m = NULL;
-	int ret = evfile_merge(f, script_event, NULL, &s, &m);
-
-	evlog_merge_free(m);
-	u64map_done(&s.comms);
-	u64map_done(&s.events);
-	strpool_done(&s.pool);
-	return ret;
-}
-
 /* --- the command --------------------------------------------------------------------------------------- */
 static int to_stream(const struct evfile *f, const struct options *o, int (*fn)(const struct evfile *, FILE *))
 {
@@ -632,9 +581,20 @@ static int to_stream(const struct evfile *f, const struct options *o, int (*fn)(
 	return ret;
 }
 
+/* Logs of hwpmc begin with their magic, in one byte order or the other; else it is text. */
+static int to_opel(const struct evfile *f, const struct options *o, char **files)
+{
+	if (evfile_is_opel(f))
+		return cmd_cut(o, files);
+	if (f->len < 4 || f->data[0] == 0xee || f->data[3] == 0xee || !memchr(f->data, '\n', f->len))
+		return convert_from_pmclog(f, o->output);
+	return convert_from_script(f, o->output);
+}
+
 int cmd_convert(const struct options *o, char **files)
 {
 	struct evfile f;
+	struct stat st;
 	int ret;
 
 	if (!o->format) {
@@ -643,11 +603,13 @@ int cmd_convert(const struct options *o, char **files)
 	}
 	if (!files)
 		return !strcmp(o->format, "opel") ? convert_from_abi(o, o->output) : (msg_error("%s: no log given", o->format), -EINVAL);
+	if (!strcmp(o->format, "opel") && !stat(files[0], &st) && S_ISDIR(st.st_mode))
+		return convert_from_ctf(files[0], o->output);
 	ret = evfile_open(&f, files[0]);
 	if (ret < 0)
 		return ret;
 	if (!strcmp(o->format, "opel")) {
-		ret = evfile_is_opel(&f) ? cmd_cut(o, files) : convert_from_pmclog(&f, o->output);
+		ret = to_opel(&f, o, files);
 	} else if (!evfile_is_opel(&f)) {
 		msg_error("%s: only an opel log is converted to %s; make one with --format=opel", f.name, o->format);
 		ret = -EINVAL;

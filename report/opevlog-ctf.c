@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* An opel log as a CTF 1.8 trace: a directory with the metadata and one file a stream, a packet for each page. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "format/evlog/ctf.h"
+#include "format/evlog/fields.h"
 #include "format/evlog/text.h"
 #include "lib/io.h"
 #include "lib/msg.h"
+#include "lib/reader.h"
 #include "report/opevlog.h"
 
 static const char metadata_head[] =
@@ -17,6 +21,7 @@ static const char metadata_head[] =
 	"typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
 	"typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"
 	"typealias integer { size = 64; align = 8; signed = false; base = hex; } := hex64_t;\n"
+	"typealias integer { size = 32; align = 8; signed = false; base = hex; } := hex32_t;\n"
 	"typealias integer { size = 32; align = 8; signed = true; } := int32_t;\n";
 static const char metadata_streams[] =
 	"typealias integer { size = 27; align = 1; signed = false; map = clock.monotonic.value; } := uint27_clock_t;\n"
@@ -37,26 +42,34 @@ static const char metadata_streams[] =
 	"	event.context := struct { int32_t cpu; int32_t pid; int32_t tid; };\n"
 	"};\n";
 
-static const char *const fields[EV_TYPE_MAX] = {
-	[EV_SAMPLE] = "hex64_t ip; uint64_t period; uint32_t event_index; uint8_t mode; uint8_t truncated; uint32_t n_kernel; "
-		      "uint32_t n_chain; hex64_t chain[n_chain];",
-	[EV_MMAP] = "hex64_t addr; uint64_t len; hex64_t pgoff; hex64_t dev; uint64_t ino; uint64_t ino_gen; uint32_t prot; "
-		    "uint32_t flags; string path;",
-	[EV_COMM] = "uint32_t exec; string comm;",
-	[EV_FORK] = "int32_t ppid; int32_t ptid;",
-	[EV_EXIT] = "",
-	[EV_LOST] = "uint64_t count;",
-	[EV_KSYMBOL] = "hex64_t addr; uint64_t len; uint32_t unregister; string name;",
-	[EV_JIT] = "uint32_t source; uint8_t what; uint8_t kind; int32_t tier; uint32_t flags; int32_t osr_bci; uint32_t segment; "
-		   "uint64_t jit_time; hex64_t addr; uint64_t size; hex64_t old_addr; uint64_t region; hex64_t image_offset; "
-		   "string name; string source_file;",
-	[EV_JITSRC] = "uint32_t source; uint32_t kind; uint64_t lag; string instance;",
-	[EV_PROC] = "uint64_t start_time; int32_t ppid; int32_t nspid; uint32_t uid; uint32_t exec_count; string exe; string app;",
-	[EV_SYNC] = "",
-	[EV_MUNMAP] = "hex64_t addr; uint64_t len;",
-	[EV_EVENTDESC] = "uint32_t index; uint32_t um; uint32_t flags; uint64_t count; uint64_t freq; string name; string desc;",
-	[EV_THROTTLE] = "",
-};
+/* The fields of a type as CTF declares them. */
+static void put_fields(struct strbuf *sb, uint32_t type)
+{
+	size_t n;
+	const struct evlog_field *f = evlog_fields(type, &n);
+
+	for (; n--; f++)
+		switch (f->kind) {
+		case EVF_U8:
+			strbuf_addf(sb, "uint8_t %s; ", f->name);
+			break;
+		case EVF_U32:
+			strbuf_addf(sb, "%s32_t %s; ", f->show & EVF_HEX ? "hex" : "uint", strcmp(f->name, "event") ? f->name : "event_index");
+			break;
+		case EVF_I8:
+		case EVF_I32:
+			strbuf_addf(sb, "int32_t %s; ", f->name);
+			break;
+		case EVF_U64:
+			strbuf_addf(sb, "%s64_t %s; ", f->show & EVF_HEX ? "hex" : "uint", f->name);
+			break;
+		case EVF_CHAIN: /* the length is named as the array */
+			strbuf_addf(sb, "uint32_t n_%s; hex64_t %s[n_%s]; ", f->name, f->name, f->name);
+			break;
+		default:
+			strbuf_addf(sb, "string %s; ", f->name);
+		}
+}
 
 struct packet {
 	struct strbuf b;
@@ -80,106 +93,36 @@ static void pstr(struct packet *p, const char *s, size_t len)
 		strbuf_add(&p->b, s, strnlen(s, len));
 	p8(p, 0);
 }
-static void pcstr(struct packet *p, const char *s)
-{
-	pstr(p, s, EVLOG_MAX_STRING);
-}
-
-static void put_jit(struct packet *p, const struct ev *e)
-{
-	const struct jit_event *j = &e->u.jit.e;
-
-	p32(p, e->u.jit.source);
-	p8(p, j->type);
-	p8(p, j->kind);
-	p32(p, (uint32_t)j->tier);
-	p32(p, j->flags);
-	p32(p, (uint32_t)j->osr_bci);
-	p32(p, j->segment);
-	p64(p, j->time_ns);
-	p64(p, j->addr);
-	p64(p, j->size);
-	p64(p, j->old_addr);
-	p64(p, j->id);
-	p64(p, j->image_offset);
-	pstr(p, j->name, j->name_len);
-	pstr(p, j->source_file, j->source_file_len);
-}
-
 static void put_body(struct packet *p, const struct ev *e)
 {
-	switch (e->type) {
-	case EV_SAMPLE:
-		p64(p, e->u.sample.ip);
-		p64(p, e->u.sample.period);
-		p32(p, e->u.sample.event);
-		p8(p, e->u.sample.mode);
-		p8(p, e->u.sample.truncated);
-		p32(p, e->u.sample.n_kernel);
-		p32(p, e->u.sample.n_chain);
-		for (uint32_t i = 0; i < e->u.sample.n_chain; i++)
-			p64(p, e->u.sample.chain[i]);
-		break;
-	case EV_MMAP:
-		p64(p, e->u.mmap.addr);
-		p64(p, e->u.mmap.len);
-		p64(p, e->u.mmap.pgoff);
-		p64(p, e->u.mmap.dev);
-		p64(p, e->u.mmap.ino);
-		p64(p, e->u.mmap.ino_gen);
-		p32(p, e->u.mmap.prot);
-		p32(p, e->u.mmap.flags);
-		pcstr(p, e->u.mmap.path);
-		break;
-	case EV_COMM:
-		p32(p, e->u.comm.flags);
-		pcstr(p, e->u.comm.comm);
-		break;
-	case EV_FORK:
-		p32(p, (uint32_t)e->u.fork.ppid);
-		p32(p, (uint32_t)e->u.fork.ptid);
-		break;
-	case EV_LOST:
-		p64(p, e->u.lost.count);
-		break;
-	case EV_KSYMBOL:
-		p64(p, e->u.ksymbol.addr);
-		p64(p, e->u.ksymbol.len);
-		p32(p, e->u.ksymbol.unregister);
-		pcstr(p, e->u.ksymbol.name);
-		break;
-	case EV_JIT:
-		put_jit(p, e);
-		break;
-	case EV_JITSRC:
-		p32(p, e->u.jitsrc.source);
-		p32(p, e->u.jitsrc.kind);
-		p64(p, e->u.jitsrc.lag_ns);
-		pcstr(p, e->u.jitsrc.instance);
-		break;
-	case EV_PROC:
-		p64(p, e->u.proc.start_time);
-		p32(p, (uint32_t)e->u.proc.ppid);
-		p32(p, (uint32_t)e->u.proc.nspid);
-		p32(p, e->u.proc.uid);
-		p32(p, e->u.proc.exec_count);
-		pcstr(p, e->u.proc.exe);
-		pcstr(p, e->u.proc.app);
-		break;
-	case EV_MUNMAP:
-		p64(p, e->u.mmap.addr);
-		p64(p, e->u.mmap.len);
-		break;
-	case EV_EVENTDESC:
-		p32(p, e->u.desc.index);
-		p32(p, e->u.desc.um);
-		p32(p, e->u.desc.flags);
-		p64(p, e->u.desc.count);
-		p64(p, e->u.desc.freq);
-		pcstr(p, e->u.desc.name);
-		pcstr(p, e->u.desc.desc);
-		break;
-	}
+	size_t n;
+	const struct evlog_field *f = evlog_fields(e->type, &n);
+
+	for (; n--; f++)
+		switch (f->kind) {
+		case EVF_U8:
+			p8(p, (uint8_t)evlog_field_get(e, f));
+			break;
+		case EVF_U32:
+		case EVF_I8:
+		case EVF_I32:
+			p32(p, (uint32_t)evlog_field_get(e, f));
+			break;
+		case EVF_U64:
+			p64(p, evlog_field_get(e, f));
+			break;
+		case EVF_CHAIN:
+			p32(p, e->u.sample.n_chain);
+			for (uint32_t i = 0; i < e->u.sample.n_chain; i++)
+				p64(p, e->u.sample.chain[i]);
+			break;
+		case EVF_STR:
+			pstr(p, evlog_field_str(e, f), EVLOG_MAX_STRING);
+			break;
+		case EVF_BYTES:
+			pstr(p, evlog_field_str(e, f), evlog_field_len(e, f));
+			break;
+		}
 }
 
 static void put_event(struct packet *p, const struct ev *e)
@@ -201,25 +144,33 @@ static void put_event(struct packet *p, const struct ev *e)
 	p->n++;
 }
 
+/* The metadata of a trace of ours; the reader knows one by it. */
+static void make_metadata(struct strbuf *sb, const char uuid[40], int64_t offset_s, uint64_t offset)
+{
+	strbuf_addstr(sb, metadata_head);
+	strbuf_addf(sb, "trace {\n	major = 1;\n	minor = 8;\n	uuid = \"%s\";\n	byte_order = le;\n	packet.header := struct {\n"
+		    "		uint32_t magic; uint8_t uuid[16]; uint32_t stream_id; uint64_t stream_instance_id;\n	};\n};\n", uuid);
+	strbuf_addf(sb, "clock {\n	name = monotonic;\n	description = \"CLOCK_MONOTONIC\";\n	freq = 1000000000;\n	offset_s = %" PRId64 ";\n"
+		    "	offset = %" PRIu64 ";\n};\n", offset_s, offset);
+	strbuf_addstr(sb, metadata_streams);
+	for (unsigned int i = 1; i < EV_TYPE_MAX; i++) {
+		strbuf_addf(sb, "event {\n	name = \"%s\";\n	id = %u;\n	stream_id = 0;\n	fields := struct { ", evlog_type_name(i), i);
+		put_fields(sb, i);
+		strbuf_addstr(sb, "};\n};\n");
+	}
+}
+
 static int put_metadata(const char *dir, const struct evlog_meta *meta, const uint8_t uuid[16])
 {
 	AUTO_STRBUF sb = STRBUF_INIT;
 	AUTO_STRBUF path = STRBUF_INIT;
+	char text[40] = "";
 	int ret;
 
-	strbuf_addstr(&sb, metadata_head);
-	strbuf_addstr(&sb, "trace {\n	major = 1;\n	minor = 8;\n	uuid = \"");
-	for (int i = 0; i < 16; i++)
-		strbuf_addf(&sb, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-	strbuf_addstr(&sb, "\";\n	byte_order = le;\n	packet.header := struct {\n"
-		      "		uint32_t magic; uint8_t uuid[16]; uint32_t stream_id; uint64_t stream_instance_id;\n	};\n};\n");
-	strbuf_addf(&sb, "clock {\n	name = monotonic;\n	description = \"CLOCK_MONOTONIC\";\n	freq = 1000000000;\n	offset_s = %" PRId64 ";\n"
-		    "	offset = %" PRIu64 ";\n};\n", (int64_t)((meta->anchor_real - meta->anchor_mono) / NSEC_PER_SEC),
-		    (uint64_t)((meta->anchor_real - meta->anchor_mono) % NSEC_PER_SEC));
-	strbuf_addstr(&sb, metadata_streams);
-	for (unsigned int i = 1; i < EV_TYPE_MAX; i++)
-		strbuf_addf(&sb, "event {\n	name = \"%s\";\n	id = %u;\n	stream_id = 0;\n	fields := struct { %s };\n};\n", evlog_type_name(i), i,
-			    fields[i]);
+	for (int i = 0, n = 0; i < 16; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+	make_metadata(&sb, text, (int64_t)((meta->anchor_real - meta->anchor_mono) / NSEC_PER_SEC),
+		      (uint64_t)((meta->anchor_real - meta->anchor_mono) % NSEC_PER_SEC));
 	strbuf_addf(&path, "%s/metadata", dir);
 	ret = sb.error ? sb.error : io_replace(strbuf_str(&path), sb.buf, sb.len, 0644);
 	return ret < 0 ? msg_errno(ret, "%s/metadata", dir) : 0;
@@ -324,4 +275,215 @@ int convert_ctf(const struct evfile *f, const char *dir)
 	free(o.files);
 	evwalk_end(&w);
 	return ret < 0 ? ret : 0;
+}
+
+/* --- and back ------------------------------------------------------------------------------------------ */
+struct ctf_stream {
+	struct evfile f;
+	char *name;
+	uint32_t stream;
+	size_t pos;
+	struct ctf_packet pk;    /* at pos; valid while more is set */
+	bool more;
+	uint64_t discarded;
+};
+struct ctf_in {
+	struct ctf_stream *s;
+	size_t n;
+	uint32_t n_streams;
+};
+
+static int bad_ctf(const struct ctf_stream *s, size_t at, const char *what)
+{
+	msg_error("%s: offset %zu: %s", s->f.name, at, what);
+	return -EBADMSG;
+}
+
+static int next_packet(struct ctf_stream *s)
+{
+	s->more = false;
+	if (s->pos == s->f.len)
+		return 0;
+	if (ctf_packet_parse(s->f.data + s->pos, s->f.len - s->pos, &s->pk) < 0 || s->pk.big || s->pk.packet_bits / 8 > s->f.len - s->pos)
+		return bad_ctf(s, s->pos, "not a packet, or one that was cut");
+	s->more = true;
+	return 0;
+}
+
+/* Stores what put_body wrote. false: it ends too early, or a text has no end. */
+static bool get_body(struct reader *r, struct ev *e, struct evlog_scratch *scratch)
+{
+	size_t n;
+	const struct evlog_field *f = evlog_fields(e->type, &n);
+
+	for (; n-- && !r->bad; f++) {
+		uint8_t *to = (uint8_t *)e + f->at;
+		const char *s;
+		uint32_t v32;
+		uint64_t v64;
+		uint8_t v8;
+		size_t len;
+		switch (f->kind) {
+		case EVF_U8:
+			v8 = reader_u8(r);
+			memcpy(to, &v8, 1);
+			break;
+		case EVF_I8:
+			v8 = (uint8_t)reader_u32(r);
+			memcpy(to, &v8, 1);
+			break;
+		case EVF_U32:
+		case EVF_I32:
+			v32 = reader_u32(r);
+			memcpy(to, &v32, 4);
+			break;
+		case EVF_U64:
+			v64 = reader_u64(r);
+			memcpy(to, &v64, 8);
+			break;
+		case EVF_CHAIN:
+			e->u.sample.n_chain = reader_u32(r);
+			if (e->u.sample.n_chain > EV_MAX_FRAMES)
+				return false;
+			for (uint32_t i = 0; i < e->u.sample.n_chain; i++)
+				scratch->chain[i] = reader_u64(r);
+			e->u.sample.chain = scratch->chain;
+			break;
+		default:
+			s = reader_str(r);
+			len = s ? strlen(s) : 0;
+			memcpy(to, &s, sizeof(s));
+			if (f->kind == EVF_BYTES)
+				memcpy((uint8_t *)e + f->len_at, &len, sizeof(len));
+		}
+	}
+	return !r->bad;
+}
+
+static int read_packet(struct ctf_stream *s, struct evlog_writer *w)
+{
+	static const struct ctf_layout layout = { CTF_COMPACT, false, true };
+	static struct evlog_scratch scratch;
+	size_t end = s->pos + s->pk.content_bits / 8, at = s->pos + CTF_PACKET_HEADER;
+	uint64_t last = s->pk.begin;
+	int ret = 0;
+
+	if (s->pk.discarded > s->discarded)
+		ret = evlog_writer_lost(w, s->stream, s->pk.discarded - s->discarded);
+	s->discarded = MAX(s->discarded, s->pk.discarded);
+	while (at < end && !ret) {
+		struct ctf_event_head h;
+		int n = ctf_head_parse(s->f.data + at, end - at, &layout, &h);
+		struct reader r = reader_of(s->f.data + at + MAX(n, 0), end - at - (size_t)MAX(n, 0));
+		struct ev e = { .type = h.id };
+		r.swap = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+		if (n < 0 || !e.type || e.type >= EV_TYPE_MAX)
+			return bad_ctf(s, at, "an event that is none of ours");
+		e.time_ns = last = ctf_head_time(&h, last);
+		e.cpu = reader_u32(&r);
+		e.pid = (int32_t)reader_u32(&r);
+		e.tid = (int32_t)reader_u32(&r);
+		if (!get_body(&r, &e, &scratch))
+			return bad_ctf(s, at, "an event that goes on behind its packet");
+		ret = evlog_write(w, s->stream, &e);
+		at += (size_t)n + r.pos;
+	}
+	if (!ret)
+		ret = evlog_writer_sync(w, s->stream, s->pk.end);
+	s->pos += s->pk.packet_bits / 8;
+	return ret ? ret : next_packet(s);
+}
+
+static int open_streams(struct ctf_in *in, const char *dir)
+{
+	AUTO_STRBUF path = STRBUF_INIT;
+	DIR *d = opendir(dir);
+	int ret = d ? 0 : msg_errno(errno, "%s", dir);
+
+	for (struct dirent *e; !ret && (e = readdir(d));) {
+		struct ctf_stream *more;
+		uint64_t v;
+		if (strncmp(e->d_name, "stream_", 7) || util_parse_u64(e->d_name + 7, 10, EVLOG_MAX_STREAMS, &v) < 0 || !v)
+			continue;
+		more = realloc(in->s, (in->n + 1) * sizeof(*more));
+		strbuf_reset(&path);
+		strbuf_addf(&path, "%s/%s", dir, e->d_name);
+		if (more)
+			in->s = more;
+		if (!more || path.error) {
+			ret = -ENOMEM;
+			break;
+		}
+		more[in->n] = (struct ctf_stream){ .stream = (uint32_t)v, .name = strdup(path.buf) };
+		in->n_streams = MAX(in->n_streams, (uint32_t)v);
+		ret = more[in->n].name ? evfile_open(&more[in->n].f, more[in->n].name) : -ENOMEM;
+		if (ret < 0)
+			free(more[in->n].name);
+		else
+			ret = next_packet(&more[in->n++]);
+	}
+	if (d)
+		closedir(d);
+	return ret;
+}
+
+/* Is it a trace of ours? Its clock's offset is the anchor then. */
+static int read_metadata(const char *dir, struct evlog_meta *anchor)
+{
+	AUTO_STRBUF path = STRBUF_INIT, text = STRBUF_INIT_CAP(1 << 20), ours = STRBUF_INIT;
+	const char *uuid, *clock;
+	char copy[40] = "";
+	long long offset_s = 0;
+	unsigned long long offset = 0;
+	int ret;
+
+	strbuf_addf(&path, "%s/metadata", dir);
+	ret = io_slurp(AT_FDCWD, strbuf_str(&path), &text);
+	if (ret < 0)
+		return msg_errno(ret, "%s: no trace in the Common Trace Format", strbuf_str(&path));
+	uuid = strstr(strbuf_str(&text), "uuid = \"");
+	clock = strstr(strbuf_str(&text), "offset_s = ");
+	if (uuid && clock && sscanf(uuid, "uuid = \"%36[0-9a-f-]", copy) == 1 && sscanf(clock, "offset_s = %lld; offset = %llu", &offset_s, &offset) == 2)
+		make_metadata(&ours, copy, offset_s, offset);
+	if (!ours.len || ours.len != text.len || memcmp(ours.buf, text.buf, text.len)) {
+		msg_error("%s: not as opevlog writes it; of other traces it cannot read the fields", path.buf);
+		return -ENOTSUP;
+	}
+	anchor->anchor_real = (uint64_t)offset_s * NSEC_PER_SEC + offset;
+	anchor->anchor_real += !anchor->anchor_real; /* 0 would mean now */
+	return 0;
+}
+
+int convert_from_ctf(const char *dir, const char *output)
+{
+	struct evlog_meta anchor = { .have_init = true, .machine = "ctf" };
+	struct evout out = { 0 };
+	struct ctf_in in = { 0 };
+	int ret = read_metadata(dir, &anchor);
+
+	if (!ret)
+		ret = open_streams(&in, dir);
+	if (!ret && !in.n) {
+		msg_error("%s: no streams in it", dir);
+		ret = -ENODATA;
+	}
+	if (!ret)
+		ret = evout_open(&out, output, in.n_streams, &anchor);
+	/* Packets in the order in which they begin, so that who reads the log need not hold much. */
+	while (!ret) {
+		struct ctf_stream *best = NULL;
+		for (size_t i = 0; i < in.n; i++)
+			if (in.s[i].more && (!best || in.s[i].pk.begin < best->pk.begin))
+				best = &in.s[i];
+		if (!best)
+			break;
+		ret = read_packet(best, out.w);
+	}
+	ret = evout_close(&out, ret);
+	for (size_t i = 0; i < in.n; i++) {
+		evfile_close(&in.s[i].f);
+		free(in.s[i].name);
+	}
+	free(in.s);
+	return ret;
 }

@@ -60,6 +60,9 @@ int cmd_follow(const struct options *o, char **files);
 /* Formats of convert. */
 int convert_ctf(const struct evfile *f, const char *dir);
 int convert_to_pmclog(const struct evfile *f, FILE *out);
+/* A directory that convert_ctf made. */
+int convert_from_ctf(const char *dir, const char *out);
+int convert_from_script(const struct evfile *f, const char *out);
 int convert_from_pmclog(const struct evfile *f, const char *out);
 int convert_to_abi(const struct evfile *f, const struct options *o);
 int convert_from_abi(const struct options *o, const char *out);

@@ -2,7 +2,7 @@
 noinst_LTLIBRARIES += format/evlog/libevlog.la
 format_evlog_libevlog_la_SOURCES = format/evlog/event.h format/evlog/evlog.h format/evlog/wire.h format/evlog/wire.c \
 	format/evlog/meta.c format/evlog/cursor.h format/evlog/cursor.c format/evlog/writer.c format/evlog/merge.h \
-	format/evlog/merge.c format/evlog/replay.c format/evlog/text.h format/evlog/text.c format/evlog/text-pmclog.c \
+	format/evlog/merge.c format/evlog/replay.c format/evlog/fields.h format/evlog/fields.c format/evlog/text.h format/evlog/text-out.h format/evlog/text.c format/evlog/text-pmclog.c \
 	format/evlog/pmclog.h format/evlog/pmclog-private.h format/evlog/pmclog.c format/evlog/pmclog-hwpmc.c \
 	format/evlog/pmclog-opel.c format/evlog/recorder.h format/evlog/recorder.c \
 	format/evlog/ftracepage.h format/evlog/ftracepage.c format/evlog/ctf.h format/evlog/ctf.c \

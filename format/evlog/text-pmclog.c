@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include <inttypes.h>
-#include <string.h>
-
-#include "format/evlog/text.h"
+#include "format/evlog/text-out.h"
 
 static const char *const names[] = {
 	[PMCLOG_TYPE_CLOSELOG] = "closelog", [PMCLOG_TYPE_DROPNOTIFY] = "dropnotify",
@@ -48,49 +45,12 @@ const char *pmclog_abi_name(enum pmclog_abi abi)
 	       abi == PMCLOG_ABI_OPEL ? "opel" : "?";
 }
 
-struct out {
-	struct strbuf *sb;
-	bool json;
-};
-
-static void key(const struct out *o, const char *name)
-{
-	strbuf_addf(o->sb, o->json ? ",\"%s\":" : " %s=", name);
-}
-static void num(const struct out *o, const char *name, uint64_t v)
-{
-	key(o, name);
-	strbuf_addf(o->sb, "%" PRIu64, v);
-}
-static void snum(const struct out *o, const char *name, int64_t v)
-{
-	key(o, name);
-	strbuf_addf(o->sb, "%" PRId64, v);
-}
-static void hex(const struct out *o, const char *name, uint64_t v)
-{
-	key(o, name);
-	strbuf_addf(o->sb, o->json ? "\"0x%" PRIx64 "\"" : "0x%" PRIx64, v);
-}
-static void str(const struct out *o, const char *name, const char *s)
-{
-	key(o, name);
-	evlog_quote(o->sb, s, s ? strlen(s) : 0);
-}
 static void time_of(const struct out *o, const char *name, const struct timespec *ts)
 {
 	key(o, name);
 	strbuf_addf(o->sb, o->json ? "\"%lld.%09ld\"" : "%lld.%09ld", (long long)ts->tv_sec, ts->tv_nsec);
 }
-static void words(const struct out *o, const char *name, const uint64_t *v, size_t n)
-{
-	key(o, name);
-	strbuf_addch(o->sb, '[');
-	for (size_t i = 0; i < n; i++)
-		strbuf_addf(o->sb, o->json ? "%s\"0x%" PRIx64 "\"" : "%s0x%" PRIx64, i ? "," : "", v[i]);
-	strbuf_addch(o->sb, ']');
-}
-static void bytes(const struct out *o, const char *name, const void *data, size_t len)
+static void raw_bytes(const struct out *o, const char *name, const void *data, size_t len)
 {
 	const uint8_t *p = data;
 
@@ -230,11 +190,11 @@ static void body_maps(const struct out *o, const struct pmclog_ev *ev)
 	case PMCLOG_TYPE_USER:
 		num(o, "id", ev->pl_u.pl_user.pl_id);
 		str(o, "name", ev->pl_u.pl_user.pl_name);
-		bytes(o, "body", ev->pl_u.pl_user.pl_body, ev->pl_u.pl_user.pl_body_len);
+		raw_bytes(o, "body", ev->pl_u.pl_user.pl_body, ev->pl_u.pl_user.pl_body_len);
 		break;
 	case PMCLOG_TYPE_UNKNOWN:
 		num(o, "number", ev->pl_rawtype);
-		bytes(o, "data", ev->pl_data, ev->pl_len);
+		raw_bytes(o, "data", ev->pl_data, ev->pl_len);
 		break;
 	default:
 		body_tasks(o, ev);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "format/evlog/text.h"
-
-#include <inttypes.h>
-#include <string.h>
+#include "format/evlog/fields.h"
+#include "format/evlog/text-out.h"
 
 static const char *const type_names[EV_TYPE_MAX] = {
 	[EV_SAMPLE] = "sample", [EV_MMAP] = "mmap", [EV_COMM] = "comm", [EV_FORK] = "fork", [EV_EXIT] = "exit",
@@ -53,159 +51,46 @@ int evlog_quote(struct strbuf *sb, const char *str, size_t len)
 	return strbuf_addch(sb, '"');
 }
 
-/* One writer for both shapes: "name=value" or "\"name\":value". */
-struct out {
-	struct strbuf *sb;
-	bool json;
-};
+static void field(const struct out *o, const struct ev *e, const struct evlog_field *f)
+{
+	uint64_t v;
 
-static void key(const struct out *o, const char *name)
-{
-	if (o->json)
-		strbuf_addf(o->sb, ",\"%s\":", name);
-	else
-		strbuf_addf(o->sb, " %s=", name);
-}
-static void num(const struct out *o, const char *name, uint64_t v)
-{
-	key(o, name);
-	strbuf_addf(o->sb, "%" PRIu64, v);
-}
-static void snum(const struct out *o, const char *name, int64_t v)
-{
-	key(o, name);
-	strbuf_addf(o->sb, "%" PRId64, v);
-}
-static void hex(const struct out *o, const char *name, uint64_t v)
-{
-	key(o, name);
-	strbuf_addf(o->sb, o->json ? "\"0x%" PRIx64 "\"" : "0x%" PRIx64, v);
-}
-static void str(const struct out *o, const char *name, const char *s, size_t len)
-{
-	key(o, name);
-	evlog_quote(o->sb, s, len);
-}
-static void cstr(const struct out *o, const char *name, const char *s)
-{
-	str(o, name, s, s ? strlen(s) : 0);
-}
-
-static void body_sample(const struct out *o, const struct ev *e)
-{
-	static const char *const modes[] = { "unknown", "kernel", "user", "hypervisor" };
-
-	hex(o, "ip", e->u.sample.ip);
-	num(o, "period", e->u.sample.period);
-	num(o, "event", e->u.sample.event);
-	cstr(o, "mode", e->u.sample.mode < ARRAY_SIZE(modes) ? modes[e->u.sample.mode] : "?");
-	if (e->u.sample.truncated)
-		num(o, "truncated", e->u.sample.truncated);
-	if (!e->u.sample.n_chain)
+	if (f->show & EVF_CHAINED && !e->u.sample.n_chain)
 		return;
-	num(o, "n_kernel", e->u.sample.n_kernel);
-	key(o, "chain");
-	strbuf_addch(o->sb, '[');
-	for (uint32_t i = 0; i < e->u.sample.n_chain; i++)
-		strbuf_addf(o->sb, o->json ? "%s\"0x%" PRIx64 "\"" : "%s0x%" PRIx64, i ? "," : "",
-			    e->u.sample.chain[i]);
-	strbuf_addch(o->sb, ']');
-}
-
-static void body_jit(const struct out *o, const struct ev *e)
-{
-	static const char *const types[] = { "?", "load", "unload", "move", "amend", "heap", "close" };
-	const struct jit_event *j = &e->u.jit.e;
-
-	num(o, "source", e->u.jit.source);
-	cstr(o, "what", j->type < ARRAY_SIZE(types) ? types[j->type] : "?");
-	num(o, "kind", j->kind);
-	snum(o, "tier", j->tier);
-	hex(o, "flags", j->flags);
-	snum(o, "osr_bci", j->osr_bci);
-	num(o, "jit_time", j->time_ns);
-	hex(o, "addr", j->addr);
-	num(o, "size", j->size);
-	if (j->old_addr)
-		hex(o, "old_addr", j->old_addr);
-	num(o, "id", j->id);
-	num(o, "segment", j->segment);
-	hex(o, "image_offset", j->image_offset);
-	str(o, "name", j->name, j->name_len);
-	str(o, "source_file", j->source_file, j->source_file_len);
-}
-
-static void body_desc(const struct out *o, const struct ev *e)
-{
-	num(o, "index", e->u.desc.index);
-	cstr(o, "name", e->u.desc.name);
-	cstr(o, "desc", e->u.desc.desc);
-	num(o, "count", e->u.desc.count);
-	num(o, "freq", e->u.desc.freq);
-	num(o, "um", e->u.desc.um);
-	num(o, "flags", e->u.desc.flags);
+	switch (f->kind) {
+	case EVF_STR:
+		str(o, f->name, evlog_field_str(e, f));
+		return;
+	case EVF_BYTES:
+		bytes(o, f->name, evlog_field_str(e, f), evlog_field_len(e, f));
+		return;
+	case EVF_CHAIN:
+		words(o, f->name, e->u.sample.chain, e->u.sample.n_chain);
+		return;
+	}
+	v = evlog_field_get(e, f);
+	if (f->show & EVF_NOT_0 && !v)
+		return;
+	if (f->show & EVF_NAMED)
+		str(o, f->name, v < f->n_words ? f->words[v] : "?");
+	else if (f->show & EVF_HEX)
+		hex(o, f->name, v);
+	else if (f->kind == EVF_I8 || f->kind == EVF_I32)
+		snum(o, f->name, (int64_t)v);
+	else
+		num(o, f->name, v);
 }
 
 static void body(const struct out *o, const struct ev *e)
 {
-	switch (e->type) {
-	case EV_SAMPLE:
-		body_sample(o, e);
-		break;
-	case EV_MMAP:
-		hex(o, "addr", e->u.mmap.addr);
-		hex(o, "len", e->u.mmap.len);
-		hex(o, "pgoff", e->u.mmap.pgoff);
-		hex(o, "dev", e->u.mmap.dev);
-		num(o, "ino", e->u.mmap.ino);
-		num(o, "ino_gen", e->u.mmap.ino_gen);
-		hex(o, "prot", e->u.mmap.prot);
-		hex(o, "flags", e->u.mmap.flags);
-		cstr(o, "path", e->u.mmap.path);
-		break;
-	case EV_MUNMAP:
-		hex(o, "addr", e->u.mmap.addr);
-		hex(o, "len", e->u.mmap.len);
-		break;
-	case EV_COMM:
-		cstr(o, "comm", e->u.comm.comm);
-		num(o, "exec", e->u.comm.flags);
-		break;
-	case EV_FORK:
-		snum(o, "ppid", e->u.fork.ppid);
-		snum(o, "ptid", e->u.fork.ptid);
-		break;
-	case EV_LOST:
-		num(o, "count", e->u.lost.count);
-		break;
-	case EV_KSYMBOL:
-		hex(o, "addr", e->u.ksymbol.addr);
-		hex(o, "len", e->u.ksymbol.len);
-		num(o, "unregister", e->u.ksymbol.unregister);
-		cstr(o, "name", e->u.ksymbol.name);
-		break;
-	case EV_JIT:
-		body_jit(o, e);
-		break;
-	case EV_JITSRC:
-		num(o, "source", e->u.jitsrc.source);
-		num(o, "kind", e->u.jitsrc.kind);
-		num(o, "lag", e->u.jitsrc.lag_ns);
-		cstr(o, "instance", e->u.jitsrc.instance);
-		break;
-	case EV_PROC:
-		num(o, "start_time", e->u.proc.start_time);
-		snum(o, "ppid", e->u.proc.ppid);
-		snum(o, "nspid", e->u.proc.nspid);
-		num(o, "uid", e->u.proc.uid);
-		num(o, "exec_count", e->u.proc.exec_count);
-		cstr(o, "exe", e->u.proc.exe);
-		cstr(o, "app", e->u.proc.app);
-		break;
-	case EV_EVENTDESC:
-		body_desc(o, e);
-		break;
-	}
+	size_t n;
+	const struct evlog_field *f = evlog_fields(e->type, &n);
+
+	snum(o, "cpu", e->cpu == UINT32_MAX ? -1 : (int64_t)e->cpu);
+	snum(o, "pid", e->pid);
+	snum(o, "tid", e->tid);
+	for (size_t i = 0; i < n; i++)
+		field(o, e, &f[i]);
 }
 
 int evlog_text(struct strbuf *sb, const struct ev *e)
@@ -214,9 +99,6 @@ int evlog_text(struct strbuf *sb, const struct ev *e)
 
 	strbuf_addf(sb, "%" PRIu64 ".%09" PRIu64 " %s", (uint64_t)(e->time_ns / NSEC_PER_SEC),
 		    (uint64_t)(e->time_ns % NSEC_PER_SEC), evlog_type_name(e->type));
-	snum(&o, "cpu", e->cpu == UINT32_MAX ? -1 : (int64_t)e->cpu);
-	snum(&o, "pid", e->pid);
-	snum(&o, "tid", e->tid);
 	body(&o, e);
 	return sb->error;
 }
@@ -226,9 +108,6 @@ int evlog_json(struct strbuf *sb, const struct ev *e)
 	struct out o = { sb, true };
 
 	strbuf_addf(sb, "{\"time\":%" PRIu64 ",\"type\":\"%s\"", e->time_ns, evlog_type_name(e->type));
-	snum(&o, "cpu", e->cpu == UINT32_MAX ? -1 : (int64_t)e->cpu);
-	snum(&o, "pid", e->pid);
-	snum(&o, "tid", e->tid);
 	body(&o, e);
 	return strbuf_addch(sb, '}');
 }

@@ -25,6 +25,13 @@ abi() { byte 1 /dev/null; word "$(stat -c %s "$1")"; word "$(stat -c %s "$2")"; 
 abi opnd/a1 opsd/a3 ophd/a7 >evimport/abi
 abi opnd/a1 opsd/a6 ophd/cycle >evimport/abi-odd
 
+"$build/report/opevlog" convert --format=script -o "$work/script" evlog/random1
+byte 16 "$work/script" >evimport/script
+perf_like='java 12/13 12345.678901: 250000 cpu-clock:pppH: \n\tffffffff81000001 do_it+0x1 ([kernel.kallsyms])\n\t    7f0000001234 main (/bin/x)\n\n'
+{ byte 16 /dev/null; printf "$perf_like"; } >evimport/perf
+"$build/report/opevlog" convert --format=ctf -o "$work/ctf" evlog/random1
+byte 32 "$work/ctf/stream_1" >evimport/ctf
+
 cd "$work"
 {
 	printf 'session\t%s\nevent\t0\tcpu-clock\ttimer\t0\t997\t0\t1\n' "$work/s"

@@ -107,9 +107,36 @@ run opevlog convert --format=abi --notes=n2 --samples=s2 --names=h2 c.opel
 check 'a second time: the same samples, byte for byte' cmp s.opsd s2
 run opevlog convert --format=script -o - a.opel
 is "$(grep -c ' sample ' a.txt)" "$(grep -cE '[0-9]+/-?[0-9]+ \[[0-9]+\] +[0-9]+\.[0-9]+: ' out)" 'text as of perf script'
+cp out a.script
+run opevlog convert --format=opel -o s.opel a.script
+is 0 "$status" 'text to opel'
+run opevlog check s.opel
+is 0 "$status" 'well-formed'
+periods() { sed -n 's/.* sample .* pid=\([^ ]*\) .* period=\([^ ]*\).*/\1 \2/p'; }
+check 'the same processes and periods' cmp -s <(periods <a.txt) <(opevlog dump s.opel | periods)
+is "$(sed -n 's/.* chain=//p' a.txt | md5sum)" "$(opevlog dump s.opel | sed -n 's/.* chain=//p' | md5sum)" 'the same call chains'
+printf 'java 12/13 12345.678901: 250000 cpu-clock:pppH: \n\tffffffff81000001 do_it+0x1 ([kernel.kallsyms])\n\t 7f0000001234 main (/bin/x)\n\n' >perf.txt
+printf 'my prog  7 [002] 12346.5:     1 cycles:u:      401000 main+0x0 (/bin/x)\n' >>perf.txt
+run opevlog convert --format=opel -o p2.opel perf.txt
+opevlog dump p2.opel >out
+like out '^12345.678901000 sample cpu=-1 pid=12 tid=13 ip=0xffffffff81000001 period=250000 .* mode="kernel" n_kernel=1 chain=\[0xffffffff81000001,0x7f0000001234\]' 'as perf script writes it'
+like out '^12346.500000000 sample cpu=2 pid=7 tid=7 ip=0x401000 period=1 event=1 mode="user"$' 'with the CPU, without a chain'
+like out 'comm="my prog"' 'names with spaces'
+like out 'eventdesc .* name="cycles:u"' 'events with colons'
+run opevlog convert --format=ctf -o ctf a.opel
+is 0 "$status" 'to CTF'
+run opevlog convert --format=opel -o fromctf.opel ctf
+is 0 "$status" 'CTF to opel'
+check 'the same events, but that a text which is missing is empty' cmp <(sed 's/=null/=""/g' a.txt) <(opevlog dump fromctf.opel)
+cp -r ctf ctf-bad
+sed -i 's/freq = 1000000000/freq = 1000000001/' ctf-bad/metadata
+run opevlog convert --format=opel -o x.opel ctf-bad
+is 1 "$status" 'a trace of somebody else'
+like err 'ctf-bad/metadata: not as opevlog writes it' 'is refused'
+cp ctf/metadata ctf-bad/ && head -c 1000 ctf/stream_1 >ctf-bad/stream_1
+run opevlog convert --format=opel -o x.opel ctf-bad
+like err 'ctf-bad/stream_1: offset [0-9]+: ' 'a stream that was cut: where'
 if command -v babeltrace2 >/dev/null; then
-	run opevlog convert --format=ctf -o ctf a.opel
-	is 0 "$status" 'to CTF'
 	babeltrace2 --clock-cycles --no-delta ctf >bt.txt 2>bt.err
 	is 0 $? 'babeltrace2 reads it'
 	is '' "$(cat bt.err)" 'without a word'
