@@ -190,5 +190,7 @@ int main(int argc, char **argv)
 		rc = a.error ? a.error : b.error;
 	cli_close(&a);
 	cli_close(&b);
+	if (fflush(stdout) || ferror(stdout))
+		rc = msg_errno(errno, "writing failed");
 	return rc ? 2 : total ? 1 : 0;
 }

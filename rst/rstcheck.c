@@ -116,11 +116,15 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
+	if (optind + 1 < argc) {
+		msg_error("more than one file");
+		return 2;
+	}
 	rc = cli_open(&ci, argv[optind]);
 	if (!rc)
 		rc = run(&st, &ci, (only ? only : CHECK_ALL) & ~except);
 	cli_close(&ci);
-	if (fflush(stdout))
+	if (fflush(stdout) || ferror(stdout))
 		rc = msg_errno(errno, "writing failed");
 	return rc ? 2 : st.by_sev[1] || st.by_sev[2] ? 1 : 0;
 }

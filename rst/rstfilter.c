@@ -206,7 +206,9 @@ int main(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "a:lo:ukhv", longs, NULL)) >= 0) {
 		switch (c) {
 		case 'a': names = optarg; break;
-		case 'l': list(); return 0;
+		case 'l':
+			list();
+			return fflush(stdout) || ferror(stdout) ? 1 : 0;
 		case 'o': out = optarg; break;
 		case 'u': text = true; break;
 		case 'k': chain.keep_level = true; break;

@@ -118,9 +118,9 @@ static int snap(struct state *s, struct cli_in *ci, struct cli_out *co)
 			s->n++;
 			continue;
 		}
-		/* Not from the middle of a string. */
+		/* Not from the middle of a string, nor between the bytes of an x86 instruction and the instruction. */
 		if (before || open_string) {
-			open_string = rec[0] == RST_STRCONT;
+			open_string = rec[0] == RST_STRCONT || rec[0] == RST_X86_INSTR;
 			note(s, rec, ci->version);
 			continue;
 		}
@@ -159,7 +159,11 @@ int main(int argc, char **argv)
 		rc = 0;
 		switch (c) {
 		case 's': rc = cli_parse_count(optarg, &s.skip, &s.skip_instrs); break;
-		case 'n': rc = cli_parse_count(optarg, &s.count, &s.count_instrs); break;
+		case 'n':
+			rc = cli_parse_count(optarg, &s.count, &s.count_instrs);
+			if (!rc && !s.count)
+				rc = -EINVAL;
+			break;
 		case 'o': out = optarg; break;
 		case 'h': fputs(usage, stdout); return 0;
 		case 'v': printf("rstsnap (opjit) %s\n", PACKAGE_VERSION); return 0;
@@ -169,6 +173,10 @@ int main(int argc, char **argv)
 			msg_error("bad count %s", optarg);
 			return 2;
 		}
+	}
+	if (optind + 1 < argc) {
+		msg_error("more than one file");
+		return 2;
 	}
 	rc = cli_open(&ci, argv[optind]);
 	if (out)

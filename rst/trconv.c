@@ -65,7 +65,7 @@ static const char usage[] =
 "  [-nobranch] [-nopc_pavadiff] [-noea_pavadiff]  drop those checks\n"
 "  [-pstate_am 0|1]        AM bit at the start\n"
 "  [-patchcleanrst] [-patchihash]  addresses that are not valid to 0; ihash anew (below 2.12)\n"
-"  [-from rst] [-to rst|null]  -to rst writes records, not text\n"
+"  [-from rst] [-to rst|null]  -to rst writes records, not text (-o x.rzx packs)\n"
 "  -r                      the default mode; also -rstdump\n"
 "  -o FILE                 where to; -stdout: there\n"
 "  -h, --help              this text; also -help\n"
@@ -448,14 +448,18 @@ static int open_text(struct state *st)
 static int run(struct state *st)
 {
 	bool to_rst = st->o.to && !strcmp(st->o.to, "rst");
-	struct rst_out_opts raw = { .container = RST_RAW };
+	struct rst_out_opts ro = { .container = RST_RAW, .rz2_up = -1 };
+	bool gzip = false;
 	int rc = check_new(&st->check, st->o.check_mask, report, st);
 
 	st->dst.fd = -1;
 	if (rc)
 		return msg_errno(rc, "trconv");
 	check_set_am(st->check, st->o.am);
-	rc = to_rst ? cli_out_open(&st->dst, st->o.out, &raw) : open_text(st);
+	if (st->o.out)
+		ro.container = cli_container_of(st->o.out, &gzip);
+	ro.gzip_level = gzip ? 9 : 0;
+	rc = to_rst ? cli_out_open(&st->dst, st->o.out, &ro) : open_text(st);
 	if (!rc)
 		rc = cli_open(&st->in, st->o.in);
 	if (!rc) {
