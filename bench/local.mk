@@ -29,3 +29,8 @@ EXTRA_DIST += bench/evlog.sh bench/evlog-lttng.h
 # rst: packed traces
 BENCHES += bench/rst.sh
 EXTRA_DIST += bench/rst.sh
+# other JITs' files
+check_PROGRAMS += bench/jits
+bench_jits_LDADD = daemon/libresolver.la jitconv/libseal.la jitconv/libsource.la format/jit/libjit.la lib/libbase.la
+BENCHES += bench/jits.sh
+EXTRA_DIST += bench/jits.sh

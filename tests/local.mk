@@ -96,7 +96,7 @@ EXTRA_DIST += tests/cli/abi.sh tests/cli/archive.sh tests/cli/oprofile.sh tests/
 CLI_TESTS += tests/cli/opagent-abi.sh tests/cli/opagent-outside.sh
 EXTRA_DIST += tests/cli/opagent-abi.sh tests/cli/opagent-outside.sh tests/abi/libopagent.abi doc/format-ring.md doc/format-image.md
 CLI_TESTS += tests/cli/runtimes.sh
-EXTRA_DIST += tests/cli/runtimes.sh
+EXTRA_DIST += tests/cli/runtimes.sh tests/hot/hot.js tests/hot/hot.php tests/hot/hot.erl tests/hot/hot.lua tests/hot/hot.py tests/hot/hot.cs tests/hot/hot.java
 # fakejit: a JIT with a known truth, and the judge of what was made of it
 check_PROGRAMS += tests/fakejit/fakejit tests/fakejit/judge
 tests_fakejit_fakejit_SOURCES = tests/fakejit/fakejit.c tests/fakejit/post.c tests/fakejit/post.h
@@ -134,3 +134,5 @@ EXTRA_DIST += tests/cli/hotspot-probes.sh tests/cli/hotspot-probes-long.sh tests
 	tests/tools/hotspot-judge.py tests/tools/perf-data.py tests/java/Flush.java tests/java/Lines.java
 CLI_TESTS += tests/cli/doctor.sh
 EXTRA_DIST += tests/cli/doctor.sh
+LONG_TESTS += tests/cli/runtimes-long.sh
+EXTRA_DIST += tests/cli/runtimes-long.sh

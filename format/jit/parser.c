@@ -72,7 +72,8 @@ static bool looks_like_stub(const struct jit_event *e)
 int jit_parser_emit(struct jit_parser *p, struct jit_event *e)
 {
 	p->st.events++;
-	p->st.stubs += e->type == JIT_EVENT_LOAD && e->name && looks_like_stub(e);
+	if (e->type == JIT_EVENT_LOAD && e->name && p->st.stubs == p->st.loads) /* of interest only as long as all are */
+		p->st.stubs += looks_like_stub(e);
 	p->st.loads += e->type == JIT_EVENT_LOAD;
 	return p->o.fn(p->o.arg, e);
 }

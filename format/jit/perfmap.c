@@ -78,7 +78,7 @@ static int record(struct jit_parser *p, const uint8_t *data, size_t len, uint64_
 	e.name = (const char *)s;
 	e.name_len = MIN((size_t)(end - s), (size_t)JIT_PARSER_NAME_MAX);
 	e.time_ns = p->now_ns;
-	jit_parser_id(p, &e);
+	e.id = ++p->next_id; /* a map has no unloads and moves that would have to find it */
 	return jit_parser_emit(p, &e);
 }
 

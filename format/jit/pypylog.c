@@ -90,7 +90,7 @@ static int flush(struct jit_parser *p, uint64_t at)
 	}
 	e.name = p->strings.buf;
 	e.name_len = MIN(p->strings.len, (size_t)JIT_PARSER_NAME_MAX);
-	jit_parser_id(p, &e);
+	e.id = ++p->next_id;
 	int r = jit_parser_emit(p, &e);
 	strbuf_reset(&p->strings);
 	return r;
