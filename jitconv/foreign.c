@@ -17,6 +17,8 @@
 #define CHUNK 65536u
 #define TEXT_MAX (1ull << 32)  /* code of one image */
 #define ALIGN_TEXT 16u
+#define POLL_MAX (64ull << 20)    /* read in one go: a file may be endless */
+#define GARBAGE_MAX (64ull << 20)
 
 /* Where the next region goes: the same on every reading of the same bytes. */
 struct place {
@@ -36,6 +38,9 @@ struct jit_foreign {
 	uint64_t realtime_offset_ns;
 	int32_t pid;
 	uint32_t uid;
+	uint64_t good_pos;      /* so far records came out */
+	bool gave_up;           /* nothing but rubbish for GARBAGE_MAX, or lengths that cannot be trusted */
+	bool finished;          /* the process is gone, and all was taken */
 	bool moved_on;          /* written anew: what was read first is no longer in the file */
 };
 
@@ -226,7 +231,7 @@ static int check_rewritten(struct jit_foreign *f)
 	f->id_base += st.loads;
 	jit_parser_free(f->parser);
 	f->parser = NULL;
-	f->pos = 0;
+	f->pos = f->good_pos = 0;
 	f->moved_on = true;
 	r = parser_begin(f);
 	return r;
@@ -253,11 +258,18 @@ int jit_foreign_poll(struct jit_foreign *f, uint64_t max, jit_event_fn *fn, void
 			return -errno;
 		if (n == 0)
 			break;
+		uint64_t had = f->n_events;
 		r = jit_parser_feed(f->parser, buf, (size_t)n, now);
 		f->pos += (uint64_t)n;
 		left -= (uint64_t)n;
-		if (r < 0)
+		if (f->n_events != had)
+			f->good_pos = f->pos;
+		if (r >= 0 && f->pos - f->good_pos > GARBAGE_MAX)
+			r = -EBADMSG;
+		if (r < 0) {
+			f->gave_up |= r == -EBADMSG;
 			return r;
+		}
 	}
 	return (int)MIN(f->n_events - before, (uint64_t)INT32_MAX);
 }
@@ -454,8 +466,47 @@ int jit_foreign_save(struct jit_foreign *f, int dirfd, const char *path)
 /* --- as a jit_source ------------------------------------------------------------------------------------ */
 
 static void src_free(void *impl) { jit_foreign_free(impl); }
-static bool src_pending(void *impl) { return jit_foreign_pending(impl); }
-static int src_poll(void *impl, jit_event_fn *fn, void *arg) { return jit_foreign_poll(impl, 0, fn, arg); }
+
+/* Gone, or a zombie: it writes no more. */
+static bool has_ended(int32_t pid)
+{
+	AUTO_STRBUF text = STRBUF_INIT_CAP(4096);
+	char path[32];
+	const char *state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (io_slurp(AT_FDCWD, path, &text) < 0 || !text.len)
+		return true;
+	state = strrchr(strbuf_str(&text), ')');
+	return state && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
+}
+
+/* A last line without its newline counts once nobody can write the rest of it. */
+static bool last_line_is_due(const struct jit_foreign *f)
+{
+	return !f->finished && f->format != JIT_FORMAT_JITDUMP && f->format != JIT_FORMAT_OPDUMP && jit_parser_unfinished(f->parser) &&
+	       has_ended(f->pid);
+}
+
+static bool src_pending(void *impl)
+{
+	struct jit_foreign *f = impl;
+
+	return !f->gave_up && !f->finished && (jit_foreign_pending(f) || last_line_is_due(f));
+}
+
+static int src_poll(void *impl, jit_event_fn *fn, void *arg)
+{
+	struct jit_foreign *f = impl;
+	int n = jit_foreign_poll(f, POLL_MAX, fn, arg), r;
+	uint64_t before = f->n_events;
+
+	if (n < 0 || jit_foreign_pending(f) || !last_line_is_due(f))
+		return n;
+	f->finished = true;
+	r = jit_parser_finish(f->parser, util_now_ns());
+	return r < 0 ? r : n + (int)(f->n_events - before);
+}
 
 static void src_info(void *impl, struct jit_source_info *ret)
 {
@@ -497,7 +548,10 @@ static const char *src_why(void *impl)
 	struct jit_parser_stats st;
 
 	jit_parser_stats(f->parser, &st);
-	snprintf(why_text, sizeof(why_text), "%s (offset %llu)", st.first_bad ? st.first_bad : "read error",
+	if (f->pos - f->good_pos > GARBAGE_MAX)
+		snprintf(why_text, sizeof(why_text), "%llu MB without one good record", GARBAGE_MAX >> 20);
+	else
+		snprintf(why_text, sizeof(why_text), "%s (offset %llu)", st.first_bad ? st.first_bad : "read error",
 		 (unsigned long long)st.first_bad_at);
 	return why_text;
 }

@@ -136,3 +136,5 @@ CLI_TESTS += tests/cli/doctor.sh
 EXTRA_DIST += tests/cli/doctor.sh
 LONG_TESTS += tests/cli/runtimes-long.sh
 EXTRA_DIST += tests/cli/runtimes-long.sh
+LONG_TESTS += tests/cli/hostile-files.sh
+EXTRA_DIST += tests/cli/hostile-files.sh

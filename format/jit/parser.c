@@ -181,3 +181,4 @@ int jit_parser_finish(struct jit_parser *p, uint64_t now_ns)
 }
 
 void jit_parser_stats(const struct jit_parser *p, struct jit_parser_stats *ret) { *ret = p->st; }
+size_t jit_parser_unfinished(const struct jit_parser *p) { return p->pending.len; }

@@ -56,6 +56,8 @@ void jit_parser_free(struct jit_parser *p);
 int jit_parser_feed(struct jit_parser *p, const void *data, size_t len, uint64_t now_ns);
 /* No more bytes will come: a last line without its newline is taken, a cut record is counted. As feed. */
 int jit_parser_finish(struct jit_parser *p, uint64_t now_ns);
+/* Bytes of a record or line whose end has not come yet. */
+size_t jit_parser_unfinished(const struct jit_parser *p);
 void jit_parser_stats(const struct jit_parser *p, struct jit_parser_stats *ret);
 
 #endif

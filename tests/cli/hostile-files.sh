@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Files of other JITs that are forged, damaged or endless: refused or bounded, with one clear line each, never a hang; what is good in them is
+# used. And nothing outside of the target's namespace is read.
+. "$(dirname "$0")/lib.sh"
+may_sample || skip_all 'perf_event_open is not for us here'
+[ "$(uname -m)" = x86_64 ] || skip_all 'the fixture makes x86-64 code'
+cd "$work" || exit 1
+jitself=$build/tests/tools/jitself
+maps=()
+trap 'rm -rf "${maps[@]}"; cleanup' EXIT
+# A process that says nothing itself; its map is ours to forge. It sleeps for the second in which we do so.
+begin() {
+	"$jitself" none 200 1 >target.out 2>&1 & target=$!
+	later $target
+	map=/tmp/perf-$target.map
+	maps+=("$map")
+}
+# profiled WHAT: until it ends by itself; bounded.
+profiled() {
+	rm -rf s
+	run timeout 60 operf --session-dir="$work/s" --pid $target
+	is 0 "$status" "$1: operf ends, well"
+	wait $target
+	opreport --session-dir="$work/s" -l >report 2>report.err
+	rm -rf "$map"
+}
+said_once() { is 1 "$(grep -cE -- "$1" err)" "$2"; }
+no_names() { unlike report 'forged|root:' "$1: nothing of it is in the report"; }
+
+begin; ln -s /etc/passwd "$map"; profiled 'a symbolic link'
+said_once 'perf-[0-9]+.map: ignored: a symbolic link' 'a symbolic link: one line'
+no_names 'a symbolic link'
+begin; mkfifo "$map"; profiled 'a FIFO'
+said_once 'ignored: not a regular file' 'a FIFO: one line, no hang'
+begin; mkdir "$map"; profiled 'a directory'
+said_once 'ignored: not a regular file' 'a directory: one line'
+if [ "$(id -u)" = 0 ]; then
+	begin; echo '0 ffffffffff forged' >"$map"; chown 65534 "$map"; profiled "another user's file"
+	said_once "ignored: owned by uid 65534, process [0-9]+ runs as uid 0" "another user's file: whose it is"
+	no_names "another user's file"
+else
+	skip 'another owner needs root'
+fi
+begin; truncate -s 10G "$map"; profiled '10 GB of nothing'
+like report 'anon .*no symbols' '10 GB of nothing: the samples are there, without names'
+said_once 'no longer read: 64 MB without one good record' '10 GB of nothing: one line'
+
+# Lines of all kinds of damage, and good ones: the good ones serve.
+begin
+start=$(awk '$2 ~ /x/ && NF == 5 { split($1, a, "-"); print a[1]; exit }' "/proc/$target/maps")
+{
+	printf 'nonsense\n\n0 0 empty\nffffffffffffffff 10 wraps\n%s 40 good\xff\xfe name\r\n' "$start"
+	printf '%x 40 a second one' $((0x$start + 1024))
+} >"$map"
+profiled 'a damaged map'
+check 'a damaged map: what is good in it serves' grep -qa 'good.* name' report
+like report 'a second one' 'a damaged map: the last line without its newline, too'
+begin; start=$(awk '$2 ~ /x/ && NF == 5 { split($1, a, "-"); print a[1]; exit }' "/proc/$target/maps")
+printf '%s 40 good\n' "$start" >"$map"
+(while kill -0 $target 2>/dev/null; do head -c 2000000 /dev/zero | tr '\0' 'x' | fold -w 100 >>"$map"; sleep 0.05; done) & later $!
+profiled 'a map that grows for ever'
+like report ' good$' 'a map that grows for ever: what is good in it serves'
+
+# --- nothing outside of the namespace is read: its /tmp is empty, ours has a map for its number
+if [ "$(id -u)" = 0 ] && unshare -mpf --mount-proc true 2>/dev/null; then
+	echo '0 7fffffffffff forged' >/tmp/perf-1.map.new && ln /tmp/perf-1.map.new /tmp/perf-1.map 2>/dev/null && maps+=(/tmp/perf-1.map)
+	rm -f /tmp/perf-1.map.new
+	rm -rf s
+	run timeout 60 operf --session-dir="$work/s" unshare -mpf --mount-proc sh -c "mount -t tmpfs none /tmp && exec '$jitself' none 200"
+	opreport --session-dir="$work/s" -l >report 2>report.err
+	no_names 'a map of the same number outside'
+	run timeout 60 operf --session-dir="$work/s" unshare -mpf --mount-proc sh -c \
+		"mount -t tmpfs none /tmp && ln -s /proc/1/root/etc /tmp/dir && ln -s ../../../../../../../../etc/passwd /tmp/perf-1.map && exec '$jitself' none 200"
+	is 1 "$(grep -c 'a symbolic link' err)" 'a link out of the container: refused'
+else
+	skip 'no namespaces for us here'
+fi
+
+# --- a jitdump patched in all the ways that make others fail
+if command -v perl >/dev/null; then
+	perl -e 'sub rec { my ($id, $body) = @_; pack("L2 Q a*", $id, 16 + length $body, 1e9, $body) }
+		sub load { my ($n, $name, $size, $code) = @_; rec(0, pack("L2 Q4 Z* a*", 7, 7, 0x1000 * $n, 0x1000 * $n, $size, $n, $name, $code)) }
+		sub dump_ { my ($v, $flags, $head) = @_; pack("L2 L L L L Q Q a*", 0x4A695444, $v, $head, 62, 0, 7, 0, $flags, "x" x ($head - 40)) }
+		my $c = "\x48\xff\xcf\x75\xfb\xc3" . "\x90" x 58; my $a = load(1, "first", 64, $c); my $b = load(2, "second", 64, $c);
+		sub w { my ($n, $d) = @_; open my $f, ">", "$n.dump"; print $f $d }
+		w("good", dump_(1, 0, 40) . $a . $b); w("version", dump_(2, 0, 40) . $a . $b); w("flags", dump_(1, 0xfff0, 40) . $a . $b);
+		w("arch", dump_(1, 1, 40) . $a . $b); w("header", dump_(1, 0, 104) . $a . $b);
+		for my $n (40, 57, 100) { w("cut$n", substr(dump_(1, 0, 40) . $a . $b, 0, 40 + 2 * length($a) - $n)) }
+		w("short", dump_(1, 0, 40) . $a . pack("L2 Q", 0, 8, 0) . $b); w("long", dump_(1, 0, 40) . $a . pack("L2 Q", 0, 0x7ffffff0, 0) . $b);
+		w("size16", dump_(1, 0, 40) . $a . pack("L2 Q", 0, 16, 0) . $b);
+		w("zero", dump_(1, 0, 40) . $a . load(3, "none", 0, "") . $b); w("huge", dump_(1, 0, 40) . $a . load(3, "none", 1 << 40, "") . $b);
+		w("lines", dump_(1, 0, 40) . $a . rec(2, pack("Q2", 0x2000, 1 << 28)) . $b); w("unwind", dump_(1, 0, 40) . rec(4, pack("Q3", 1 << 40, 9, 9)) . $a . $b);
+		w("kind", dump_(1, 0, 40) . $a . rec(77, "what") . $b); w("move", dump_(1, 0, 40) . $a . rec(1, pack("L2 Q5", 7, 7, 9, 9, 9, 9, 9)) . $b);
+		w("magic", "rubbish" x 20); w("empty", "");'
+	# patched FILE NAMES MESSAGE: the names that come out, and what is said ("" = nothing)
+	patched() {
+		rm -f x.jo
+		run timeout 20 opjitconv -o x.jo "$1.dump"
+		is "$2" "$(nm -n x.jo 2>/dev/null | awk '{ print $3 }' | paste -sd' ')" "$1: what is good comes out (status $status)"
+		if [ -n "$3" ]; then like err "$3" "$1: and one line says what was wrong"; else is '' "$(cat err)" "$1: nothing to say"; fi
+		is "$([ -n "$3" ] && echo 1 || echo 0)" "$(wc -l <err)" "$1: in one line"
+	}
+	patched good 'first second' ''
+	patched version 'first second' 'version is not 1'
+	patched flags 'first second' ''
+	patched arch 'first second' ''
+	patched header 'first second' ''
+	for n in 40 57 100; do patched cut$n 'first' 'the last record is cut'; done
+	patched short 'first' 'record shorter than its prefix'
+	patched long 'first' 'cut'
+	patched size16 'first second' 'load record is cut'
+	patched zero 'first second' 'code size out of range'
+	patched huge 'first second' 'code size out of range'
+	patched lines 'first second' 'fewer line entries than said'
+	patched unwind 'first second' 'unwinding record is cut'
+	patched kind 'first second' ''
+	patched move 'first second' 'move of code that was not loaded'
+	patched magic '' 'magic|format|not'
+	patched empty '' 'empty file'
+else
+	skip 'no perl here'
+fi
+# The same to a dump that node wrote.
+if command -v node >/dev/null; then
+	echo 'function f(n) { let s = 0; for (let i = 0; i < n; i++) s += i; return s } let t = 0; for (let i = 0; i < 300; i++) t += f(1e5)' >a.js
+	node --perf-prof a.js
+	mv jit-*.dump node.dump; rm -f isolate-*
+	opjitconv -o whole.jo node.dump
+	whole=$(nm whole.jo | wc -l)
+	for n in 40 57 100 1000; do
+		head -c -$n node.dump >cut.dump
+		run timeout 20 opjitconv -o cut.jo cut.dump
+		check "node's dump less $n bytes: all but the last few of $whole names ($(nm cut.jo | wc -l)), and a line" \
+			sh -c "[ $(nm cut.jo | wc -l) -ge $((whole - 20)) ] && [ $(wc -l <err) -le 1 ]"
+	done
+	for at in 4:2 32:1 8:104; do
+		cp node.dump patched.dump
+		printf "\\x$(printf %02x "${at#*:}")" | dd of=patched.dump bs=1 seek="${at%:*}" conv=notrunc status=none
+		run timeout 20 opjitconv -o patched.jo patched.dump
+		check "node's dump with byte ${at%:*} as ${at#*:}: it ends (status $status, $(nm patched.jo 2>/dev/null | wc -l) names)" test $status -lt 2
+	done
+else
+	skip 'no node here'
+fi
+done_testing
