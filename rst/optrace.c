@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
@@ -36,6 +37,8 @@ static const char usage[] =
 #define MAX_SOURCES 16
 #define OUTSIDE 4000        /* steps outside of JIT code before a thread is let run again */
 #define LOOK_NS (3 * NSEC_PER_MSEC)
+#define TURN 256            /* steps of a thread before another's */
+#define PATIENCE 100        /* looks whether it has stopped */
 #define CACHE 16384
 #define CLOCK_STEPS 1024    /* a time stamp at least that often */
 #define X86_TF 0x100
@@ -59,7 +62,9 @@ struct optrace {
 	bool jit_only, done, no_blocks, said_32bit;
 	uint64_t limit, last_look_ns, last_scan_ns;
 	struct thread threads[MAX_THREADS];
-	size_t n_threads;
+	size_t n_threads, turn_at;
+	pid_t turn_tid;     /* whose turn it is, for that many steps */
+	unsigned int turn;
 	struct jit_source *sources[MAX_SOURCES];
 	char *source_paths[MAX_SOURCES];
 	size_t n_sources;
@@ -584,11 +589,40 @@ static void on_interrupt(int sig)
 	interrupted = sig;
 }
 
+/*
+ * The next stop of any thread. One takes many steps before the others have their turn: else the trace would go to and fro between
+ * them at every instruction. It is never waited for in vain: it may sleep in the kernel, or be gone.
+ */
+static pid_t next_stop(struct optrace *o, int *status)
+{
+	const struct thread *t = o->n_threads > 1 && o->turn ? thread_of(o, o->turn_tid, false) : NULL;
+	pid_t tid = 0;
+
+	for (int i = 0; t && t->run == RUN_STEP && i < PATIENCE && !tid; i++) {
+		tid = waitpid(o->turn_tid, status, __WALL | WNOHANG);
+		if (!tid)
+			sched_yield();
+	}
+	if (tid > 0) {
+		o->turn--;
+		return tid;
+	}
+	for (size_t i = 0; o->n_threads > 1 && i < o->n_threads && tid <= 0; i++) {
+		o->turn_at = (o->turn_at + 1) % o->n_threads;
+		tid = waitpid(o->threads[o->turn_at].tid, status, __WALL | WNOHANG);
+	}
+	if (tid <= 0)
+		tid = waitpid(-1, status, __WALL | (o->jit_only || interrupted ? WNOHANG : 0));
+	o->turn = TURN;
+	o->turn_tid = tid;
+	return tid;
+}
+
 static void trace(struct optrace *o)
 {
 	while (o->n_threads) {
 		int status;
-		pid_t tid = waitpid(-1, &status, __WALL | (o->jit_only || interrupted ? WNOHANG : 0));
+		pid_t tid = next_stop(o, &status);
 
 		if (interrupted)
 			finish(o);
