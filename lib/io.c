@@ -88,12 +88,27 @@ int io_slurp(int dirfd, const char *path, struct strbuf *sb)
 	return io_read_all(fd, sb);
 }
 
+int io_write_file(const char *path, const void *data, size_t len, mode_t mode)
+{
+	struct stat st;
+	AUTO_CLOSE int fd = -1;
+
+	if (stat(path, &st) < 0 || S_ISREG(st.st_mode))
+		return io_replace(path, data, len, mode);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : io_write_full(fd, data, len);
+}
+
 int io_replace(const char *path, const void *data, size_t len, mode_t mode)
 {
 	AUTO_STRBUF tmp = STRBUF_INIT;
 	AUTO_CLOSE int fd = -1;
+	struct stat st;
 	int r;
 
+	/* A rename would put a file where a device or pipe was. */
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST;
 	strbuf_addf(&tmp, "%s.tmp-%ld", path, (long)getpid());
 	if (tmp.error)
 		return tmp.error;

@@ -14,8 +14,11 @@ ssize_t io_read_full(int fd, void *data, size_t len);
 int io_read_all(int fd, struct strbuf *sb);
 /* As above, of a path below dirfd (AT_FDCWD for the current one). */
 int io_slurp(int dirfd, const char *path, struct strbuf *sb);
-/* Writes path.tmp-PID, fsyncs and renames it over path: readers see the old or the new file, whole. */
+/* Writes path.tmp-PID, fsyncs and renames it over path: readers see the old or the new file, whole. -EEXIST: a device, pipe or
+ * the like is there, -EISDIR: a directory. */
 int io_replace(const char *path, const void *data, size_t len, mode_t mode);
+/* As io_replace, for a path that a user gave: into a device or pipe it writes. */
+int io_write_file(const char *path, const void *data, size_t len, mode_t mode);
 /* mkdir -p. An existing directory is no error. */
 int io_mkdirs(const char *path, mode_t mode);
 /* rm -r below dirfd without following links; adds the bytes and files freed to *bytes and *files if not NULL. */

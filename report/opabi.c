@@ -128,7 +128,7 @@ static int target(const struct options *o, const struct abi_format *from, struct
 
 static int write_out(const char *path, const struct strbuf *sb)
 {
-	int r = !strcmp(path, "-") ? io_write_full(1, sb->buf, sb->len) : io_replace(path, sb->buf, sb->len, 0644);
+	int r = !strcmp(path, "-") ? io_write_full(1, sb->buf, sb->len) : io_write_file(path, sb->buf, sb->len, 0644);
 
 	return r < 0 ? msg_errno(r, "%s", path) : 0;
 }

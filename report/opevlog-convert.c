@@ -408,7 +408,11 @@ static int abi_event(void *arg, const struct ev *e)
 
 static int write_file(const char *name, const struct strbuf *sb)
 {
-	int ret = sb->error ? sb->error : io_replace(name, sb->buf, sb->len, 0644);
+	int ret = evfile_may_write(name);
+
+	if (ret < 0)
+		return ret;
+	ret = sb->error ? sb->error : io_write_file(name, sb->buf, sb->len, 0644);
 
 	return ret < 0 ? msg_errno(ret, "%s", name) : 0;
 }
@@ -546,15 +550,21 @@ int convert_from_abi(const struct options *o, const char *output)
 	struct evout out = { 0 };
 	struct ophd h = { 0 };
 	uint64_t time = 0;
-	int ret = evout_open(&out, output, 1, &anchor);
+	int ret = 0;
 
-	if (!ret && o->names && !(ret = evfile_open(&names, o->names))) {
+	if (o->names && !(ret = evfile_open(&names, o->names))) {
 		ret = ophd_read(&h, names.data, names.len, &fault);
 		ret = ret < 0 ? fault_say(&names, ret, &fault) : 0;
 	}
-	if (!ret && o->notes && !(ret = evfile_open(&notes, o->notes)))
+	if (!ret && o->notes)
+		ret = evfile_open(&notes, o->notes);
+	if (!ret && o->samples)
+		ret = evfile_open(&samples, o->samples);
+	if (!ret)
+		ret = evout_open(&out, output, 1, &anchor);
+	if (!ret && notes.name)
 		ret = from_notes(&notes, &h, out.w, &time);
-	if (!ret && o->samples && !(ret = evfile_open(&samples, o->samples)))
+	if (!ret && samples.name)
 		ret = from_samples(&samples, out.w, &time);
 	ret = evout_close(&out, ret);
 	if (names.data)
@@ -568,16 +578,45 @@ int convert_from_abi(const struct options *o, const char *output)
 /* --- the command --------------------------------------------------------------------------------------- */
 static int to_stream(const struct evfile *f, const struct options *o, int (*fn)(const struct evfile *, FILE *))
 {
-	FILE *out = !o->output || !strcmp(o->output, "-") ? stdout : fopen(o->output, "we");
+	bool std = !o->output || !strcmp(o->output, "-");
+	FILE *out;
 	int ret;
 
+	if (!std && evfile_may_write(o->output) < 0)
+		return -EINVAL;
+	out = std ? stdout : fopen(o->output, "we");
 	if (!out)
 		return msg_errno(errno, "%s", o->output);
 	ret = fn(f, out);
-	if ((fflush(out) || ferror(out)) && !ret)
-		ret = msg_errno(EIO, "%s", o->output ? o->output : "standard output");
-	if (out != stdout && fclose(out) && !ret)
-		ret = msg_errno(errno, "%s", o->output);
+	if (fflush(out) || ferror(out) || (out != stdout && fclose(out))) {
+		msg_error("%s: cannot write: is the disk full?", std ? "standard output" : o->output);
+		ret = ret ? ret : -EIO;
+	}
+	return ret;
+}
+
+/* JSON lines are dump's. */
+static int to_json(const struct options *o, char **files)
+{
+	struct options j = *o;
+	FILE *keep = stdout, *out = NULL;
+	int ret;
+
+	j.json = true;
+	if (o->output && strcmp(o->output, "-")) {
+		if (evfile_may_write(o->output) < 0)
+			return -EINVAL;
+		out = fopen(o->output, "we");
+		if (!out)
+			return msg_errno(errno, "%s", o->output);
+		stdout = out;
+	}
+	ret = cmd_dump(&j, files);
+	stdout = keep;
+	if (out && (ferror(out) | fclose(out))) {
+		msg_error("%s: cannot write: is the disk full?", o->output);
+		ret = ret ? ret : -EIO;
+	}
 	return ret;
 }
 
@@ -620,9 +659,7 @@ int cmd_convert(const struct options *o, char **files)
 	} else if (!strcmp(o->format, "script")) {
 		ret = to_stream(&f, o, convert_script);
 	} else if (!strcmp(o->format, "json")) {
-		struct options j = *o;
-		j.json = true;
-		ret = cmd_dump(&j, files);
+		ret = to_json(o, files);
 	} else if (!strcmp(o->format, "ctf")) {
 		ret = o->output ? convert_ctf(&f, o->output) : (msg_error("ctf: name a directory with --output"), -EINVAL);
 	} else if (!strcmp(o->format, "abi")) {

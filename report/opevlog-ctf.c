@@ -288,7 +288,7 @@ struct ctf_stream {
 	uint64_t discarded;
 };
 struct ctf_in {
-	struct ctf_stream *s;
+	struct ctf_stream **s;   /* each by itself: files that are open stay where they are */
 	size_t n;
 	uint32_t n_streams;
 };
@@ -401,26 +401,27 @@ static int open_streams(struct ctf_in *in, const char *dir)
 	int ret = d ? 0 : msg_errno(errno, "%s", dir);
 
 	for (struct dirent *e; !ret && (e = readdir(d));) {
-		struct ctf_stream *more;
+		struct ctf_stream **more, *one;
 		uint64_t v;
 		if (strncmp(e->d_name, "stream_", 7) || util_parse_u64(e->d_name + 7, 10, EVLOG_MAX_STREAMS, &v) < 0 || !v)
 			continue;
+		one = calloc(1, sizeof(*one));
 		more = realloc(in->s, (in->n + 1) * sizeof(*more));
 		strbuf_reset(&path);
 		strbuf_addf(&path, "%s/%s", dir, e->d_name);
 		if (more)
 			in->s = more;
-		if (!more || path.error) {
+		if (!one || !more || path.error || !(one->name = strdup(path.buf))) {
+			free(one);
 			ret = -ENOMEM;
 			break;
 		}
-		more[in->n] = (struct ctf_stream){ .stream = (uint32_t)v, .name = strdup(path.buf) };
+		more[in->n++] = one;
+		one->stream = (uint32_t)v;
 		in->n_streams = MAX(in->n_streams, (uint32_t)v);
-		ret = more[in->n].name ? evfile_open(&more[in->n].f, more[in->n].name) : -ENOMEM;
-		if (ret < 0)
-			free(more[in->n].name);
-		else
-			ret = next_packet(&more[in->n++]);
+		ret = evfile_open(&one->f, one->name);
+		if (!ret)
+			ret = next_packet(one);
 	}
 	if (d)
 		closedir(d);
@@ -473,16 +474,17 @@ int convert_from_ctf(const char *dir, const char *output)
 	while (!ret) {
 		struct ctf_stream *best = NULL;
 		for (size_t i = 0; i < in.n; i++)
-			if (in.s[i].more && (!best || in.s[i].pk.begin < best->pk.begin))
-				best = &in.s[i];
+			if (in.s[i]->more && (!best || in.s[i]->pk.begin < best->pk.begin))
+				best = in.s[i];
 		if (!best)
 			break;
 		ret = read_packet(best, out.w);
 	}
 	ret = evout_close(&out, ret);
 	for (size_t i = 0; i < in.n; i++) {
-		evfile_close(&in.s[i].f);
-		free(in.s[i].name);
+		evfile_close(&in.s[i]->f);
+		free(in.s[i]->name);
+		free(in.s[i]);
 	}
 	free(in.s);
 	return ret;

@@ -9,6 +9,23 @@
 #include "lib/msg.h"
 #include "report/opevlog.h"
 
+/* What is being read must not be written to: it would be gone before it was read. */
+static const struct evfile *inputs;
+
+int evfile_may_write(const char *name)
+{
+	struct stat st;
+
+	if (stat(name, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	for (const struct evfile *f = inputs; f; f = f->next)
+		if (f->dev == st.st_dev && f->ino == st.st_ino) {
+			msg_error("%s: is read too; give another --output", name);
+			return -EINVAL;
+		}
+	return 0;
+}
+
 int evfile_open(struct evfile *f, const char *name)
 {
 	AUTO_CLOSE int fd = -1;
@@ -20,14 +37,20 @@ int evfile_open(struct evfile *f, const char *name)
 	fd = strcmp(name, "-") ? open(name, O_RDONLY | O_CLOEXEC) : dup(0);
 	if (fd < 0)
 		return msg_errno(errno, "%s", name);
-	if (!fstat(fd, &st) && S_ISDIR(st.st_mode))
+	if (fstat(fd, &st) < 0)
+		return msg_errno(errno, "%s", name);
+	if (S_ISDIR(st.st_mode))
 		return msg_errno(EISDIR, "%s", name);
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
 	if (S_ISREG(st.st_mode) && st.st_size > 0) {
 		void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (p != MAP_FAILED) {
 			f->data = p;
 			f->len = (size_t)st.st_size;
 			f->mapped = true;
+			f->next = inputs;
+			inputs = f;
 			return 0;
 		}
 	}
@@ -43,6 +66,11 @@ int evfile_open(struct evfile *f, const char *name)
 
 void evfile_close(struct evfile *f)
 {
+	for (const struct evfile **p = &inputs; *p; p = (const struct evfile **)&(*p)->next)
+		if (*p == f) {
+			*p = f->next;
+			break;
+		}
 	if (f->mapped)
 		munmap((void *)f->data, f->len);
 	else
@@ -179,6 +207,8 @@ int evout_open(struct evout *o, const char *name, uint32_t n_streams, const stru
 		wo.anchor_real_ns = meta->anchor_real ? meta->anchor_real : 1;
 		wo.machine = meta->machine;
 	}
+	if (evfile_may_write(name) < 0)
+		return -EINVAL;
 	o->f = strcmp(name, "-") ? fopen(name, "we") : stdout;
 	if (!o->f)
 		return msg_errno(errno, "%s", name);

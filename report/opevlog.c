@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/msg.h"
 #include "report/opevlog.h"
@@ -145,11 +147,24 @@ static const struct {
 
 const char *argp_program_version = "opevlog (" PACKAGE_NAME ") " PACKAGE_VERSION;
 
+/* Logs are mapped: one that is cut meanwhile ends the program where its bytes were. */
+static void was_cut(int sig)
+{
+	static const char text[] = "opevlog: error: a file that was read became shorter, or its disk cannot be read\n";
+
+	if (write(2, text, sizeof(text) - 1) < 0)
+		_exit(2);
+	_exit(1);
+}
+
 int main(int argc, char **argv)
 {
+	struct sigaction sa = { .sa_handler = was_cut };
+	int ret;
 	struct state s = { .o.filter = { -1, -1, -1, -1 } };
 
 	setlocale(LC_CTYPE, "");
+	sigaction(SIGBUS, &sa, NULL);
 	msg_init("opevlog");
 	argp_parse(&argp, argc, argv, 0, NULL, &s);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
@@ -158,7 +173,12 @@ int main(int argc, char **argv)
 				msg_error("%s: no file given", s.command);
 				return 2;
 			}
-			return commands[i].fn(&s.o, s.n_files ? s.files : NULL) < 0 ? 1 : 0;
+			ret = commands[i].fn(&s.o, s.n_files ? s.files : NULL);
+			if (fflush(stdout) || ferror(stdout)) {
+				msg_error("standard output: cannot write: is the disk full?");
+				ret = -EIO;
+			}
+			return ret < 0 ? 1 : 0;
 		}
 	msg_error("%s: no such command; try --help", s.command);
 	return 2;

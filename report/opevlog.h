@@ -3,6 +3,7 @@
 #define OPJIT_REPORT_OPEVLOG_H
 /* The parts of opevlog: a log as blocks in memory, and one function for each command. */
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "format/evlog/merge.h"
 #include "format/evlog/pmclog.h"
@@ -13,9 +14,14 @@ struct evfile {
 	const uint8_t *data;
 	size_t len;
 	bool mapped;
+	dev_t dev;
+	ino_t ino;
+	const struct evfile *next; /* of those mapped */
 };
-/* The whole of a file, "-" for standard input. Says why not. 0 or -errno. */
+/* The whole of a file, "-" for standard input. Says why not. 0 or -errno. *f stays where it is until it is closed. */
 int evfile_open(struct evfile *f, const char *name);
+/* 0, or -EINVAL (said) for a file that was opened by evfile_open. */
+int evfile_may_write(const char *name);
 void evfile_close(struct evfile *f);
 static inline bool evfile_is_opel(const struct evfile *f) { return f->len >= 4 && !memcmp(f->data, "opel", 4); }
 

@@ -202,7 +202,21 @@ run opevlog check empty
 is 1 "$status" 'an empty file'
 run opevlog convert --format=frob -o x a.opel
 like err 'none of opel, pmclog' 'an unknown format'
+cp a.opel keep.opel
+for how in 'cut' 'merge' 'convert --format=pmclog' 'convert --format=json'; do
+	run opevlog $how -o keep.opel keep.opel
+	is 1 "$status" "$how into the log that is read"
+	like err 'keep.opel: is read too' 'is refused'
+done
+check 'and it is still there' cmp a.opel keep.opel
+run opevlog convert --format=json -o lines a.opel
+is 2000 "$(wc -l <lines)" 'JSON lines into a file'
 if [ -w /dev/full ]; then
+	for how in 'dump' 'stat' 'check' 'convert --format=script' 'convert --format=pmclog' 'convert --format=json' 'convert --format=rst'; do
+		opevlog $how a.opel >/dev/full 2>err
+		is 1 $? "$how: a full disk behind standard output"
+		like err 'disk full' 'is said'
+	done
 	run opevlog cut -o /dev/full a.opel
 	is 1 "$status" 'a full disk'
 	like err 'disk full' 'is said'

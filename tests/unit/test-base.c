@@ -141,6 +141,10 @@ static void test_io(void)
 	snprintf(path, sizeof(path), "%s/f", dir);
 	is_int(0, io_replace(path, "one", 3, 0644), "write a file");
 	is_int(0, io_replace(path, "two", 3, 0644), "replace it");
+	is_int(-EEXIST, io_replace("/dev/null", "x", 1, 0644), "never a device");
+	is_int(-EISDIR, io_replace("/tmp", "x", 1, 0644), "nor a directory");
+	is_int(0, io_write_file("/dev/null", "x", 1, 0644), "which is written into");
+	ok(access("/dev/full", F_OK) < 0 || io_write_file("/dev/full", "x", 1, 0644) == -ENOSPC, "a full device says so");
 	is_int(0, io_slurp(AT_FDCWD, path, &sb), "read it back");
 	is_str("two", strbuf_str(&sb), "whole");
 	is_int(-E2BIG, io_slurp(AT_FDCWD, path, &small), "a file above the cap is refused");
