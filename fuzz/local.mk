@@ -124,7 +124,7 @@ EXTRA_DIST += fuzz/seeds/make-tools.sh fuzz/seeds/evtool/abi fuzz/seeds/evtool/c
 	fuzz/seeds/evtool/merge fuzz/seeds/evtool/opel fuzz/seeds/evtool/pmclog fuzz/seeds/evtool/raw \
 	fuzz/seeds/evtool/rst fuzz/seeds/evtool/script fuzz/seeds/evtool/stat fuzz/seeds/evimport/B1 \
 	fuzz/seeds/evimport/B2 fuzz/seeds/evimport/B3 fuzz/seeds/evimport/B5 fuzz/seeds/evimport/abi \
-	fuzz/seeds/evimport/abi-odd fuzz/seeds/evimport/ctf fuzz/seeds/evimport/perf fuzz/seeds/evimport/script
+	fuzz/seeds/evimport/abi-odd fuzz/seeds/evimport/ctf fuzz/seeds/evimport/perf fuzz/seeds/evimport/script fuzz/seeds/evimport/script-nul
 
 # --- formats of other JITs
 check_PROGRAMS += fuzz/fuzz-foreign

@@ -257,6 +257,10 @@ static int take_line(struct from_script *s, const char *line, const char *end)
 		end--;
 	if (line == end)
 		return close_sample(s);
+	if (memchr(line, 0, (size_t)(end - line))) {
+		s->other++;
+		return 0;
+	}
 	if (s->open && (*line == '\t' || *line == ' ')) {
 		struct ev *to = &s->e;
 		while (p < end && (*p == ' ' || *p == '\t'))

@@ -29,6 +29,7 @@ abi opnd/a1 opsd/a6 ophd/cycle >evimport/abi-odd
 byte 16 "$work/script" >evimport/script
 perf_like='java 12/13 12345.678901: 250000 cpu-clock:pppH: \n\tffffffff81000001 do_it+0x1 ([kernel.kallsyms])\n\t    7f0000001234 main (/bin/x)\n\n'
 { byte 16 /dev/null; printf "$perf_like"; } >evimport/perf
+{ byte 16 /dev/null; printf 'x 1/2 [000] 1.5: 7 a\0b: 12\n'; } >evimport/script-nul
 "$build/report/opevlog" convert --format=ctf -o "$work/ctf" evlog/random1
 byte 32 "$work/ctf/stream_1" >evimport/ctf
 
