@@ -34,3 +34,8 @@ check_PROGRAMS += bench/jits
 bench_jits_LDADD = daemon/libresolver.la jitconv/libseal.la jitconv/libsource.la format/jit/libjit.la lib/libbase.la
 BENCHES += bench/jits.sh
 EXTRA_DIST += bench/jits.sh
+# sealed images beside perf inject --jit
+check_PROGRAMS += bench/seal
+bench_seal_LDADD = libopagent/libopagent-test.la
+BENCHES += bench/seal.sh
+EXTRA_DIST += bench/seal.sh

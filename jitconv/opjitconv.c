@@ -88,7 +88,7 @@ static int input_open(struct input *in, int dirfd, const char *path)
 /* Into path.tmp first: path is the old file or the whole new one. */
 static int seal_to(const struct input *in, int dirfd, const char *in_path, const char *out, const struct args *a)
 {
-	struct seal_opts o = { .no_debug = a->no_debug, .name = a->name };
+	struct seal_opts o = { .no_debug = a->no_debug, .name = a->name, .mapped = true };
 	AUTO_STRBUF tmp = STRBUF_INIT_CAP(8192);
 	AUTO_CLOSE int fd = -1;
 	struct seal_stats st = { 0 };

@@ -20,6 +20,7 @@ struct seal_opts {
 	uint16_t language;       /* DW_LANG_*; 0 = DW_LANG_C11 */
 	const char *name;        /* of the compilation unit, e.g. "java:App [jit]"; NULL = "jit" */
 	bool no_debug;           /* symbols only */
+	bool mapped;             /* seal_image: the image is a mapping of a file, pages that were read may be given back */
 };
 
 struct seal_region {
