@@ -310,6 +310,17 @@ static int on_mmap(struct found *f, const struct ev *e)
 	return dump ? on_dump(f, w, e) : 0;
 }
 
+/* A child has its parent's code memory without mapping any, and may write a map of its own. */
+static void on_fork(struct found *f, const struct ev *e)
+{
+	const struct watch *parent = e->pid == e->u.fork.ppid ? NULL : watch_of(f, e->u.fork.ppid);
+	bool gdb = parent && parent->gdb_found;
+	struct watch *w = parent && !watch_of(f, e->pid) ? watch_new(f, e->pid) : NULL;
+
+	if (w)
+		w->gdb_due = gdb;
+}
+
 void found_remove_maps(struct found *f, bool on) { f->remove_maps = on; }
 
 /* The file stays open in its source: only the name goes. */
@@ -348,6 +359,9 @@ int found_event(struct found *f, const struct ev *e)
 	switch (e->type) {
 	case EV_MMAP:
 		return on_mmap(f, e);
+	case EV_FORK:
+		on_fork(f, e);
+		return 0;
 	case EV_COMM:
 		if (e->u.comm.flags & EV_COMM_EXEC)
 			watch_drop(f, e->pid);

@@ -81,6 +81,71 @@ set lose 3
 versions 60 15 4096 512
 END
 check 'and there are such samples' grep -qE 'unresolved [1-9]' gone.verdict
+truth early 'told 5 ms before the code is there' --share <<'END'
+area anon 65536
+source opagent
+set early 5
+versions 40 15 4096 512
+END
+truth forkdump 'a fork in the middle of a jitdump: the child inherits its code and writes its own dump' --ambiguous <<'END'
+area anon 65536
+source jitdump
+make a 4096 512
+make b 8192 512
+spin a 200
+fork 4
+spin a 200
+make c 8192 512
+spin c 300
+spin a 100
+spin b 300
+wait
+END
+truth forkmap 'a fork in the middle of a perf map: the same' <<'END'
+area anon 65536
+source perfmap
+make a 4096 512
+make b 8192 512
+sleep 300
+spin a 300
+fork 3
+make c 12288 512
+sleep 300
+spin c 300
+spin b 300
+wait
+END
+awk '$1 == "R" { print "/tmp/perf-" $2 ".map" }' forkmap.truth | sort -u | xargs rm -f
+# Attached to while it runs: code of before and of after, in one instance.
+cat >late.jit <<'END'
+area anon 65536
+source opagent
+make a 4096 512
+make b 8192 512
+spin a 300
+make c 12288 512
+versions 10 15 16384 512
+sleep 2000
+spin a 300
+versions 40 15 16384 512
+drop b
+make d 8192 512
+spin d 300
+spin c 200
+END
+"$fakejit" late.truth late.jit &
+p=$!
+later $p
+sleep 1
+run operf --freq 997 --keep-log -d late.s --pid $p
+wait $p
+if "$judge" late.truth late.s/log/events.opel late.j >late.verdict 2>&1; then
+	pass 'attached to in the middle: the code of before and of after'
+else
+	fail 'attached to in the middle: the code of before and of after'
+	show err
+fi
+sed 's/^/# late: /' late.verdict
 truth overlap 'overlapping partly: what is not covered stays its own' <<'END'
 area anon 65536
 source opagent

@@ -13,6 +13,7 @@
  *	set unload on|off              whether the end of a version is told
  *	set delay MS                   all is told so much later, with its true stamp
  *	set stamp MS                   loads are stamped so much after the truth (and told then)
+ *	set early MS                   loads are told, with that stamp, so much before the code is there
  *	set lose N                     of each Nth function nothing is told (0: none)
  *	make NAME OFFSET SIZE [LOOP]   a function; of the SIZE bytes the first LOOP run (all)
  *	spin NAME MS;  drop NAME;  move NAME OFFSET;  sleep MS
@@ -71,7 +72,7 @@ static unsigned int n_areas;
 static struct jit jits[16], *jit;
 static unsigned int n_jits;
 static bool tell_unload = true;
-static unsigned int delay_ms, stamp_ms, lose;
+static unsigned int delay_ms, stamp_ms, early_ms, lose;
 static struct {
 	char kind;
 	int pid, tid;
@@ -203,12 +204,17 @@ static void place(const char *name, size_t offset, size_t size, size_t loop)
 	f->size = size;
 	f->live = true;
 	f->untold = lose && n_functions % lose == 0;
+	if (early_ms) {
+		tell_of(f, 'L', post_now(), 0);
+		usleep((useconds_t)early_ms * 1000);
+	}
 	writable(area, true);
 	assemble(area->write + offset, size, loop);
 	writable(area, false);
 	t = post_now();
 	note('C', "-", (uint64_t)(area->run + offset), size, t, 0, 0);
-	tell_of(f, 'L', t, 0);
+	if (!early_ms)
+		tell_of(f, 'L', t, 0);
 }
 
 static uint64_t cpu_now(void)
@@ -444,6 +450,8 @@ static void command(char *const *w, int n)
 			tell_unload = !strcmp(w[2], "on");
 		else if (!strcmp(w[1], "delay"))
 			delay_ms = (unsigned int)a2;
+		else if (!strcmp(w[1], "early"))
+			early_ms = (unsigned int)a2;
 		else if (!strcmp(w[1], "lose"))
 			lose = (unsigned int)a2;
 		else
