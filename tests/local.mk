@@ -138,3 +138,5 @@ LONG_TESTS += tests/cli/runtimes-long.sh
 EXTRA_DIST += tests/cli/runtimes-long.sh
 LONG_TESTS += tests/cli/hostile-files.sh
 EXTRA_DIST += tests/cli/hostile-files.sh
+LONG_TESTS += tests/cli/mono-long.sh
+EXTRA_DIST += tests/cli/mono-long.sh doc/field-problems.md

@@ -57,10 +57,11 @@ contained() { # contained WHAT COMMAND-LINE
 	fi
 	alt=$(mktemp -d /var/tmp/opjit-cli-XXXXXX)
 	cp -r . "$alt"
+	mkdir -m 1777 "$alt/jit" # the usual one lies in a /tmp that is not there inside
 	rm -rf "$work/s" "$alt/own"
 	# The outer shell's words are for the inner one.
 	# shellcheck disable=SC2016
-	run timeout 300 operf --session-dir="$work/s" unshare -mpf --mount-proc sh -c 'mount -t tmpfs none /tmp && cd "$1" && eval "$2"; exit 0' sh "$alt" "$2"
+	run env OPJIT_DIR="$alt/jit" timeout 300 operf --session-dir="$work/s" unshare -mpf --mount-proc sh -c 'mount -t tmpfs none /tmp && cd "$1" && eval "$2"; exit 0' sh "$alt" "$2"
 	ratio "$1, in a container with its own /tmp and pids, after its exit" "$alt"
 	rm -rf "$alt"
 }
