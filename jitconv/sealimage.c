@@ -73,8 +73,8 @@ static int region_new(struct regions *x, const struct jit_event *e)
 
 struct note {
 	uint64_t record; /* offset in the stripped journal */
-	const char *name, *source;
-	size_t name_len, source_len;
+	const char *name, *source, *descriptor;
+	size_t name_len, source_len, descriptor_len;
 };
 
 /* Keeps the record, so that tiers, times and process addresses are not lost; its tables become DWARF. */
@@ -82,7 +82,7 @@ static int journal_keep(struct regions *x, const struct jit_record *rec, const s
 {
 	struct jit_record r = *rec;
 	bool is_short = r.type == JIT_EVENT_UNLOAD || r.type == JIT_EVENT_CLOSE;
-	struct note n = { x->journal.len, e->name, e->source_file, e->name_len, e->source_file_len };
+	struct note n = { x->journal.len, e->name, e->source_file, e->descriptor, e->name_len, e->source_file_len, e->descriptor_len };
 
 	r.bytes = is_short ? JIT_RECORD_SHORT : JIT_RECORD_LONG;
 	r.lines_len = r.inlines_len = r.unwind_len = 0;
@@ -135,6 +135,8 @@ static int journal_rename(struct regions *x, struct seal *s)
 		r = seal_string(s, n.name, n.name_len, &rec->name_off);
 		if (!r)
 			r = seal_string(s, n.source, n.source_len, &rec->source_off);
+		if (!r)
+			r = seal_string(s, n.descriptor, n.descriptor_len, &rec->desc_off);
 		if (r < 0)
 			return r;
 	}

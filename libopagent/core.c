@@ -76,13 +76,7 @@ static int reserve_all(struct core *c, const struct need *n)
 /* The disk is full and names need room: what .text has reserved and not used is theirs. */
 static void give_text_back(struct core *c)
 {
-	struct part *t = &c->seg.text;
-	uint64_t end = ALIGN_UP(t->used, (uint64_t)4096);
-
-	if (t->ready > end) {
-		sys_release(c->seg.fd, t->off + end, t->ready - end);
-		t->ready = end;
-	}
+	part_give_back(c, &c->seg.text);
 	c->retry_text_ns = util_now_ns() + RETRY_NS;
 }
 
@@ -382,14 +376,14 @@ int core_load(struct core *c, const struct opagent_region *given, uint64_t *id)
 	struct need n = { .symtab = sizeof(ElfW(Sym)), .journal = JIT_RECORD_LONG + 8 };
 	struct jit_record rec = { .type = JIT_EVENT_LOAD, .kind = (uint8_t)r.kind, .tier = (int8_t)r.tier };
 	struct region region;
-	size_t name_len, source_len;
+	size_t name_len, source_len, desc_len;
 	uint64_t size = r.code_size;
 	bool bytes, lost;
 	int q;
 
 	if (!region_good(&r))
 		return -EINVAL;
-	n.strtab = string_need(r.name, &name_len) + string_need(r.source_file, &source_len);
+	n.strtab = string_need(r.name, &name_len) + string_need(r.source_file, &source_len) + string_need(r.descriptor, &desc_len);
 	n.text = r.code && r.code_size ? ALIGN_UP(r.code_size, (uint64_t)ALIGN) + ALIGN : 0;
 	tables_need(c, &r, &n);
 	if (!n.text && nobits_full(c, size) && segment_next(c) < 0)
@@ -403,6 +397,8 @@ int core_load(struct core *c, const struct opagent_region *given, uint64_t *id)
 	rec.name_len = (uint32_t)name_len;
 	rec.source_off = segment_string(c, r.source_file ? r.source_file : "", source_len);
 	rec.source_len = (uint32_t)source_len;
+	rec.desc_off = segment_string(c, r.descriptor ? r.descriptor : "", desc_len);
+	rec.desc_len = (uint32_t)desc_len;
 	tables_strings(c, &r);
 	rec.image_offset = text_place(c, &r, bytes, &size);
 	symbol_post(c, rec.name_off, rec.image_offset, size, bytes);

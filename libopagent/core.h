@@ -38,6 +38,7 @@ struct part {
 	uint64_t room;
 	uint64_t used;
 	uint64_t ready;  /* bytes that have blocks */
+	bool small;      /* no huge pages from here on: the disk was full */
 };
 
 struct intern {
@@ -116,6 +117,8 @@ int segment_make(struct core *c);
 void segment_leave(struct core *c, bool trim);
 /* Room for `need` more bytes with blocks behind them. -E2BIG: the section's room is used up; -ENOSPC …: the disk. */
 int part_reserve(struct core *c, struct part *p, uint64_t need);
+/* The blocks of what is reserved and not used. */
+void part_give_back(struct core *c, struct part *p);
 static inline uint8_t *part_tail(struct core *c, struct part *p) { return c->seg.map + p->off + p->used; }
 /* Makes the bytes up to `used` visible: one aligned store. */
 static inline void part_commit(struct part *p)

@@ -134,6 +134,7 @@ struct opagent_region {
 	const struct opagent_inline_range *inlines;
 	const struct opagent_unwind_row *unwind;
 	uint32_t n_lines, n_frames, n_inlines, n_unwind;
+	const char *descriptor;   /* signature with the return type, as the VM writes it: "(ILjava/lang/String;)V"; NULL = unknown */
 };
 
 /* o may be NULL. *ret is written only on success. Free with opagent_close. */

@@ -122,8 +122,9 @@ int place_make(struct core *c)
 	struct text t = TEXT_IN(path);
 	int r;
 
-	if (asked)
-		return try_asked(c, asked);
+	/* Not there at all: the process lives in another root than who asked. */
+	if (asked && (r = try_asked(c, asked)) != -ENOENT && r != -ENOTDIR)
+		return r;
 	r = try_root(c, DEFAULT_ROOT, false, false);
 	if (r < 0 && run && *run == '/') {
 		text_str(&t, run);

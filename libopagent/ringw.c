@@ -58,6 +58,7 @@ static int ring_fill(struct core *c, int fd, uint32_t n)
 	h = mmap(NULL, c->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (h == MAP_FAILED)
 		return -errno;
+	sys_populate(h, c->ring_bytes);
 	c->ring = h;
 	c->entries = (void *)(h + 1);
 	memcpy(h->magic, JIT_RING_MAGIC, sizeof(h->magic));

@@ -62,6 +62,7 @@
 #define INFO_AT 2048u
 #define ALIGN 16u
 #define TMP ".new"
+#define HUGE_PAGE ((uint64_t)2 << 20)
 
 /* Readers that copy the headers from front to back see the sizes in this order: what refers comes before what it refers to. */
 enum { S_NULL, S_JOURNAL, S_SYMTAB, S_STRTAB, S_TEXT, S_CODE, S_INFO, S_SHSTRTAB, N_SECTIONS };
@@ -76,6 +77,52 @@ static uint32_t name_at(unsigned int section)
 	return (uint32_t)(p - section_names);
 }
 
+/*
+ * Faulting pages in one by one costs more than what is written on them, so the first step of each section is faulted in with
+ * one call, and for all but the symbols huge pages are asked for (the kernel gives them where the file system can). A huge
+ * page needs blocks behind all of it, or a fault finds the disk full: so only ranges reserved to their ends may have them.
+ */
+static uint64_t huge_from(const struct part *p)
+{
+	return p->off == HEAD ? 0 : ALIGN_UP(p->off, HUGE_PAGE); /* the page of the headers has its block */
+}
+
+static void huge_never(struct core *c, struct part *p)
+{
+	uint64_t from = MAX((p->off + p->ready) / HUGE_PAGE * HUGE_PAGE, huge_from(p)), end = p->off + p->room;
+
+	if (c->seg.map && !p->small && from < end)
+		sys_advise(c->seg.map + from, end - from, SYS_NOHUGEPAGE);
+	p->small = true;
+}
+
+static void map_advise(struct segment *s)
+{
+	struct part *parts[] = { &s->journal, &s->symtab, &s->strtab, &s->text };
+
+	/* Nothing is read ahead: that could make pages over holes. */
+	sys_advise(s->map, s->bytes, SYS_RANDOM);
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++) {
+		uint64_t from = huge_from(parts[i]), end = (parts[i]->off + parts[i]->room) / HUGE_PAGE * HUGE_PAGE;
+		if (!parts[i]->small && from < end)
+			sys_advise(s->map + from, end - from, SYS_HUGEPAGE);
+		sys_populate(s->map + parts[i]->off, parts[i]->ready);
+	}
+}
+
+/* Where the step ends that begins at `ready` and has `want` in it: 2 MiB (small: 256 KiB, 1 MiB), then the next 4 MiB of the file. */
+static uint64_t step_end(const struct part *p, uint64_t want)
+{
+	static const uint64_t small[] = { 256 << 10, 1 << 20 };
+
+	if (!p->small && !p->ready && p->off + want <= ALIGN_UP(p->off + 1, HUGE_PAGE))
+		return MIN(ALIGN_UP(p->off + 1, HUGE_PAGE) - p->off, p->room);
+	for (unsigned int i = 0; p->small && i < ARRAY_SIZE(small); i++)
+		if (want <= small[i])
+			return MIN(small[i], p->room);
+	return MIN(ALIGN_UP(p->off + want, CORE_STEP) - p->off, p->room);
+}
+
 int part_reserve(struct core *c, struct part *p, uint64_t need)
 {
 	uint64_t want = p->used + need, to;
@@ -85,17 +132,37 @@ int part_reserve(struct core *c, struct part *p, uint64_t need)
 		return 0;
 	if (want > p->room)
 		return -E2BIG;
-	to = p->ready < 256 << 10 ? 256 << 10 : p->ready < 1 << 20 ? 1 << 20 : p->ready + CORE_STEP;
-	to = MIN(MAX(to, ALIGN_UP(want, 65536)), p->room);
+	to = step_end(p, want);
 	r = sys_reserve(c->seg.fd, p->off + p->ready, to - p->ready);
+	if ((r == -ENOSPC || r == -EDQUOT) && !p->small) {
+		huge_never(c, p);
+		to = step_end(p, want);
+		r = sys_reserve(c->seg.fd, p->off + p->ready, to - p->ready);
+	}
 	if (r == -ENOSPC || r == -EDQUOT) {
 		to = MIN(ALIGN_UP(want, HEAD), p->room);
 		r = sys_reserve(c->seg.fd, p->off + p->ready, to - p->ready);
 	}
+	if (!r && c->seg.map && p->small)
+		r = sys_populate(c->seg.map + p->off + p->ready, to - p->ready);
 	if (r < 0)
 		return r;
 	p->ready = to;
 	return 0;
+}
+
+void part_give_back(struct core *c, struct part *p)
+{
+	uint64_t end = ALIGN_UP(p->used, HEAD);
+
+	if (p->ready <= end)
+		return;
+	sys_release(c->seg.fd, p->off + end, p->ready - end);
+	p->ready = end;
+	huge_never(c, p);
+	/* What was cut out of a huge page must be there still; if not, the rest of that page is not written any more. */
+	if (p->used < end && sys_populate(c->seg.map + p->off + end - HEAD, HEAD) < 0)
+		p->used = end;
 }
 
 static void header_write(struct core *c, struct segment *s, uint64_t file_bytes)
@@ -153,8 +220,8 @@ static int layout(struct segment *s)
 	uint64_t limit = sys_file_limit();
 
 	for (unsigned int shift = 0; shift < 8; shift++) {
-		s->text = (struct part){ .off = HEAD, .room = CORE_TEXT_ROOM >> shift };
-		s->symtab = (struct part){ .off = s->text.off + s->text.room, .room = CORE_TEXT_ROOM / 16 >> shift };
+		s->text = (struct part){ .off = HEAD, .room = (CORE_TEXT_ROOM >> shift) - HEAD };
+		s->symtab = (struct part){ .off = s->text.off + s->text.room, .room = CORE_TEXT_ROOM / 16 >> shift, .small = true };
 		s->strtab = (struct part){ .off = s->symtab.off + s->symtab.room, .room = CORE_TEXT_ROOM / 4 >> shift };
 		s->journal = (struct part){ .off = s->strtab.off + s->strtab.room, .room = CORE_TEXT_ROOM >> shift };
 		s->bytes = s->journal.off + s->journal.room;
@@ -183,6 +250,7 @@ static int file_fill(struct core *c, struct segment *s)
 		s->map = NULL;
 		return -errno;
 	}
+	map_advise(s);
 	s->symtab.used = sizeof(ElfW(Sym)); /* zeros: the null symbol */
 	s->strtab.used = 1;
 	header_write(c, s, s->bytes);

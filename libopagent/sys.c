@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -181,6 +182,19 @@ int sys_reserve(int fd, uint64_t at, uint64_t len)
 void sys_release(int fd, uint64_t at, uint64_t len)
 {
 	if (len && fallocate(fd, 3 /* PUNCH_HOLE | KEEP_SIZE */, (off_t)at, (off_t)len) < 0)
+		errno = 0;
+}
+
+int sys_populate(void *at, uint64_t len)
+{
+	if (len && madvise(at, (size_t)len, 23 /* MADV_POPULATE_WRITE */) < 0 && errno == EFAULT)
+		return -ENOSPC;
+	return 0;
+}
+
+void sys_advise(void *at, uint64_t len, enum sys_advice advice)
+{
+	if (len && madvise(at, (size_t)len, (int)advice) < 0)
 		errno = 0;
 }
 

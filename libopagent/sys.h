@@ -32,6 +32,14 @@ uint64_t sys_file_limit(void);
 int sys_reserve(int fd, uint64_t at, uint64_t len);
 /* Gives unused blocks back; failure does not matter. */
 void sys_release(int fd, uint64_t at, uint64_t len);
+/*
+ * Faults pages of a writable mapping in, all in one call. -ENOSPC: writing there would raise SIGBUS. 0 also where the
+ * kernel cannot (before 5.14): then nothing is known.
+ */
+int sys_populate(void *at, uint64_t len);
+/* What is wished for a mapping; refusal does not matter. The kernel's numbers, which older headers lack. */
+enum sys_advice { SYS_RANDOM = 1, SYS_HUGEPAGE = 14, SYS_NOHUGEPAGE = 15 };
+void sys_advise(void *at, uint64_t len, enum sys_advice advice);
 /* Reads a small file: bytes read (NUL-terminated, at most room - 1) or -errno. */
 int sys_slurp(const char *path, char *buf, size_t room);
 

@@ -32,7 +32,7 @@ struct jit_table {
 
 struct jit_region {
 	uint64_t start, end, id, addr; /* addr: in the process, when it was loaded */
-	const char *name, *source; /* own copies, NULL = none */
+	const char *name, *source, *descriptor; /* own copies, NULL = none */
 	struct jit_table lines, inlines;
 	int32_t osr_bci;
 	uint32_t flags;
@@ -126,6 +126,7 @@ static int add_region(struct jit_lines *j, const struct jit_event *e)
 				  .flags = e->flags, .osr_bci = e->flags & JIT_OSR ? e->osr_bci : -1 };
 	g->name = word(j, e->name, e->name_len);
 	g->source = word(j, e->source_file, e->source_file_len);
+	g->descriptor = word(j, e->descriptor, e->descriptor_len);
 	return u64map_put(&j->by_id, e->id, ++j->n);
 }
 
@@ -202,6 +203,8 @@ int jit_lines_new(struct jit_lines **ret, const char *path)
 			j->v[i].name = strpool_str(&j->words, (uint32_t)(uintptr_t)j->v[i].name - 1);
 		if (j->v[i].source)
 			j->v[i].source = strpool_str(&j->words, (uint32_t)(uintptr_t)j->v[i].source - 1);
+		if (j->v[i].descriptor)
+			j->v[i].descriptor = strpool_str(&j->words, (uint32_t)(uintptr_t)j->v[i].descriptor - 1);
 	}
 	*ret = j;
 	return 0;
@@ -246,6 +249,7 @@ bool jit_lines_facts(const struct jit_lines *j, uint64_t key, struct sym *ret)
 	ret->tier = g->tier;
 	ret->kind = g->kind;
 	ret->osr_bci = g->osr_bci;
+	ret->descriptor = g->descriptor;
 	return true;
 }
 

@@ -259,6 +259,22 @@ static bool pretty_descriptor(struct strbuf *sb, const char *raw, enum names_sty
 	return true;
 }
 
+void names_raw(struct strbuf *sb, const char *name, const char *descriptor)
+{
+	size_t n = strcspn(name, "("), dot = n;
+
+	while (dot && name[dot - 1] != '.')
+		dot--;
+	if (dot > 1) {
+		strbuf_addch(sb, 'L');
+		for (size_t i = 0; i < dot - 1; i++) /* a hidden class's number stands behind a slash there, a dot here */
+			strbuf_addch(sb, name[i] == '.' ? '/' : name[i] == '/' ? '.' : name[i]);
+		strbuf_addch(sb, ';');
+	}
+	strbuf_add(sb, name + dot, n - dot);
+	strbuf_addstr(sb, descriptor);
+}
+
 /* "void com.acme.Foo.baz(int)": where the return type ends and the class begins, else NULL. */
 static const char *after_return_type(const char *raw)
 {

@@ -17,6 +17,8 @@ enum names_style {
 int names_style_parse(const char *word, enum names_style *ret);
 /* Appends raw without the numbers that VMs draw anew in each run. */
 void names_fold(struct strbuf *sb, const char *raw);
+/* Appends the VM's own name, Lcom/acme/Foo;baz(I)V, from the readable one and the signature. */
+void names_raw(struct strbuf *sb, const char *name, const char *descriptor);
 /* Appends the name for people. jit: the name comes from a VM, so Java forms are looked for. */
 void names_pretty(struct strbuf *sb, const char *raw, enum names_style style, bool jit);
 

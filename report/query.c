@@ -165,6 +165,8 @@ static int64_t symbol_number(struct query *q, struct sym_image *img, const struc
 		strbuf_addstr(&sb, s->name);
 	else
 		names_fold(&sb, s->name);
+	if (s->descriptor && q->opts.style != NAMES_SMART) /* shown, so two that differ are two */
+		strbuf_addf(&sb, "\n%s", s->descriptor);
 	if (q->opts.tiers)
 		strbuf_addf(&sb, "\n%d %d", s->tier, s->osr_bci);
 	id = sb.error ? sb.error : strpool_id(&q->index->names, strbuf_str(&sb), sb.len);
@@ -311,7 +313,14 @@ void query_symbol_name(const struct query_opts *o, struct sym_image *img, const 
 		names_fold(&folded, s->name);
 	else
 		strbuf_addstr(&folded, s->name);
-	names_pretty(sb, strbuf_str(&folded), o->style, jit);
+	if (jit && s->descriptor && o->style != NAMES_SMART) {
+		AUTO_STRBUF raw = STRBUF_INIT;
+
+		names_raw(&raw, strbuf_str(&folded), s->descriptor);
+		names_pretty(sb, strbuf_str(&raw), o->style, jit);
+	} else {
+		names_pretty(sb, strbuf_str(&folded), o->style, jit);
+	}
 	if (o->tiers && s->tier >= 0)
 		strbuf_addf(sb, " (tier %d)", s->tier);
 	if (o->tiers && s->osr_bci >= 0)

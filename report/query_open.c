@@ -71,7 +71,7 @@ int query_open_session(struct session **ret, const char *dir, char **ret_dir, st
 static int add_source(struct query *q, struct session *s, const char *dir, const char *archive)
 {
 	struct query_source *more = realloc(q->sources, (q->n_sources + 1) * sizeof(*more));
-	struct symbols_opts so = { .root = q->opts.root, .dirs = q->opts.image_dirs, .archive = archive, .tiers = q->opts.tiers };
+	struct symbols_opts so = { .root = q->opts.root, .dirs = q->opts.image_dirs, .archive = archive, .tiers = q->opts.tiers || q->opts.style != NAMES_SMART };
 	struct query_source *src;
 	int r;
 

@@ -15,13 +15,14 @@ struct sym_image; /* one image */
 struct symbols_opts {
 	const char *root;              /* a file system to look for images in first; NULL = none */
 	const char *const *dirs;       /* further directories with images, NULL-terminated; may be NULL */
-	bool tiers;                    /* read the tiers of JIT code too */
+	bool tiers;                    /* read what is told of JIT code beside its name, too: tiers, signatures */
 	const char *archive;           /* as root, but the only place for files of the profiled machine */
 };
 
 struct sym {
 	uint64_t start, end; /* vma in the image; in JIT images equal to the key */
 	const char *name;    /* as the image has it; lives as long as the image */
+	const char *descriptor; /* JIT: signature in the words of the VM, NULL = unknown */
 	int32_t osr_bci;     /* JIT: entry of an on-stack replacement, -1 = none */
 	int8_t tier;         /* JIT: compile tier, -1 = unknown */
 	uint8_t kind;        /* JIT: enum jit_region_kind */

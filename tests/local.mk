@@ -140,3 +140,5 @@ LONG_TESTS += tests/cli/hostile-files.sh
 EXTRA_DIST += tests/cli/hostile-files.sh
 LONG_TESTS += tests/cli/mono-long.sh
 EXTRA_DIST += tests/cli/mono-long.sh doc/field-problems.md
+CLI_TESTS += tests/cli/jvm-ways.sh
+EXTRA_DIST += tests/cli/jvm-ways.sh tests/java/Redefined.java

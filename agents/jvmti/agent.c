@@ -124,6 +124,7 @@ static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *a
 		linker = linker_name(m, r.addr);
 		r.name = linker ? linker : m->name;
 		r.source_file = m->file;
+		r.descriptor = m->descriptor;
 		if (vm_method(&blob, r.addr, r.code_size)) {
 			r.code_size = blob.end - r.addr;
 			r.tier = blob.tier;

@@ -40,7 +40,7 @@ struct method {
 	jmethodID id;            /* a key: never given to the VM outside the callback it came with */
 	uintptr_t version;       /* changes when the class is redefined; 0 = cannot be told */
 	const char *name;        /* com.acme.Foo$Bar.baz(int, String) */
-	const char *raw;         /* Lcom/acme/Foo$Bar;baz(ILjava/lang/String;)V */
+	const char *descriptor;  /* (ILjava/lang/String;)V */
 	const char *file;        /* com/acme/Foo.java, NULL = unknown */
 	uint32_t n_lines;
 	struct method_line lines[]; /* sorted by bci */

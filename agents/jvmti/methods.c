@@ -147,9 +147,9 @@ static struct method *method_of_answers(jmethodID id, const struct answers *a)
 	char *pretty = name_of_method(class, name, desc);
 	char *file = a->source && *a->source ? name_of_file(class, a->source) : NULL;
 	size_t pretty_n = pretty ? strlen(pretty) + 1 : 0, file_n = file ? strlen(file) + 1 : 0;
-	size_t class_n = strlen(class), name_n = strlen(name), desc_n = strlen(desc) + 1;
+	size_t desc_n = strlen(desc) + 1;
 	size_t tables = sizeof(struct method) + n_lines * sizeof(struct method_line);
-	struct method *m = pretty ? malloc(tables + pretty_n + file_n + class_n + name_n + desc_n) : NULL;
+	struct method *m = pretty ? malloc(tables + pretty_n + file_n + desc_n) : NULL;
 	char *s;
 
 	if (m) {
@@ -165,11 +165,8 @@ static struct method *method_of_answers(jmethodID id, const struct answers *a)
 		if (file)
 			m->file = memcpy(s, file, file_n);
 		s += file_n;
-		m->raw = s;
-		memcpy(s, class, class_n);
-		memcpy(s + class_n, name, name_n);
-		memcpy(s + class_n + name_n, desc, desc_n);
-		n_bytes += tables + pretty_n + file_n + class_n + name_n + desc_n;
+		m->descriptor = memcpy(s, desc, desc_n);
+		n_bytes += tables + pretty_n + file_n + desc_n;
 	}
 	free(pretty);
 	free(file);

@@ -59,6 +59,8 @@ struct jit_event {
 	size_t name_len;
 	const char *source_file;
 	size_t source_file_len;
+	const char *descriptor; /* the method's signature as the VM writes it, "(ILjava/lang/String;)V"; own instances only */
+	size_t descriptor_len;
 	/* Encoded tables (format/jit/tables.h decodes). */
 	const void *lines, *inlines, *unwind;
 	size_t lines_len, inlines_len, unwind_len;

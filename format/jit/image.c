@@ -211,6 +211,8 @@ static void record_swap(struct jit_record *r)
 	r->osr_bci = (int32_t)u32_of((uint32_t)r->osr_bci, true);
 	for (uint32_t *p = &r->name_off; p <= &r->unwind_len; p++)
 		*p = u32_of(*p, true);
+	r->desc_off = u32_of(r->desc_off, true);
+	r->desc_len = u32_of(r->desc_len, true);
 }
 
 int jit_record_parse(struct jit_record *ret, const void *data, size_t len, bool swap, struct jit_fault *f)
@@ -242,7 +244,7 @@ int jit_record_parse(struct jit_record *ret, const void *data, size_t len, bool 
 	if (r.addr + r.size < r.addr)
 		return fault(f, 48, "region goes round the address space");
 	if (r.kind > JIT_TRAMPOLINE || r.region_segment >= JIT_MAX_SEGMENTS || r.name_len > JIT_NAME_MAX ||
-	    r.source_len > JIT_NAME_MAX)
+	    r.source_len > JIT_NAME_MAX || r.desc_len > JIT_NAME_MAX)
 		return fault(f, 5, "record field out of range");
 	*ret = r;
 	return 0;
@@ -300,7 +302,8 @@ int jit_walk_next(struct jit_walk *w, struct jit_event *e, struct jit_fault *f)
 		e->strings = (const char *)w->data + im->strtab.offset;
 		e->strings_len = im->strtab.size;
 		if (!string_in(im, w->data, r.name_off, r.name_len, &e->name, &e->name_len) ||
-		    !string_in(im, w->data, r.source_off, r.source_len, &e->source_file, &e->source_file_len))
+		    !string_in(im, w->data, r.source_off, r.source_len, &e->source_file, &e->source_file_len) ||
+		    !string_in(im, w->data, r.desc_off, r.desc_len, &e->descriptor, &e->descriptor_len))
 			q = fault(f, 68, "string goes beyond .strtab");
 	}
 	if (q < 0) {

@@ -112,7 +112,7 @@ struct jit_record {
 	uint32_t name_off, name_len;     /* in .strtab */
 	uint32_t source_off, source_len; /* in .strtab */
 	uint32_t lines_len, inlines_len, unwind_len; /* the tables follow in this order */
-	uint64_t pad2;
+	uint32_t desc_off, desc_len;     /* in .strtab: the signature in the words of the VM; 0 = none */
 };
 _Static_assert(sizeof(struct jit_record) == JIT_RECORD_LONG, "same layout everywhere");
 

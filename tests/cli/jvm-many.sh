@@ -102,9 +102,9 @@ END
 	is 'to stderr' "$(grep -v '^operf: ' err)" 'chroot: and prints what it prints'
 	check 'chroot: its methods are named, although that root does not exist any more' sh -c "opreport --session-dir=ch2 -l -n 2>/dev/null | grep -q 'java:Hot .*Hot.hot(int)'"
 	# Told to keep its files where that root has nothing: the program starts all the same.
-	run unshare -m sh chrooted root "$build/control/operf" -d ch3 sh -c "chroot root '$java' -cp /tmp Hot 2500"
+	run unshare -m sh chrooted root "$build/control/operf" -d ch3 sh -c "chroot root '$java' -cp /tmp Hot 5000"
 	is '0 done 1 to stderr' "$status $(cat out) $(grep -v '^operf: ' err)" 'chroot without the directory for JIT code: the program runs the same'
-	like err '^operf: warning: process [0-9]+: the agent ' 'chroot without the directory for JIT code: one line tells'
+	check 'chroot without the directory for JIT code: another one serves' sh -c "opreport --session-dir=ch3 -l -n 2>/dev/null | grep -q 'java:Hot .*Hot.hot(int)'"
 else
 	skip 'chroot needs root'
 fi

@@ -99,6 +99,24 @@ static void test_names(void)
 	is_name("", "", NAMES_SMART, true);
 }
 
+static void is_raw(const char *want, const char *name, const char *descriptor)
+{
+	AUTO_STRBUF sb = STRBUF_INIT;
+
+	names_raw(&sb, name, descriptor);
+	is_str(want, strbuf_str(&sb), "the VM's name of %s", name);
+}
+
+static void test_raw_names(void)
+{
+	is_raw("Lcom/acme/Foo$Bar;baz(ILjava/lang/String;)V", "com.acme.Foo$Bar.baz(int, String)", "(ILjava/lang/String;)V");
+	is_raw("LFoo;<init>()V", "Foo.<init>()", "()V");
+	is_raw("La/B$$Lambda.0x00007f;run()V", "a.B$$Lambda/0x00007f.run()", "()V");
+	is_raw("odd()V", "odd", "()V");
+	is_raw("()V", "", "()V");
+	is_name("java.lang.String com.acme.Foo$Bar.baz(int)", "Lcom/acme/Foo$Bar;baz(I)Ljava/lang/String;", NAMES_NORMAL, true);
+}
+
 static void test_spec(void)
 {
 	const char *const words[] = { "image:/usr/bin/ja*,x\\,y", "event:cpu-clock", "tgid:7", "java:App" };
@@ -141,7 +159,7 @@ static int post(void)
 	struct opagent_open_opts o = { .size = sizeof(o), .dir = root, .source = "hotspot" };
 	struct opagent_region r = { .size = sizeof(r), .addr = 0x7f0000001000, .code_size = 128, .code = code,
 				    .name = "App.outer(int)", .tier = 3, .source_file = "pkg/App.java", .names = names, .files = files,
-				    .n_names = 2, .n_files = 2, .lines = lines, .n_lines = 3, .frames = frames, .n_frames = 2,
+				    .n_names = 2, .n_files = 2, .descriptor = "(I)[J", .lines = lines, .n_lines = 3, .frames = frames, .n_frames = 2,
 				    .inlines = ranges, .n_inlines = 3 };
 	struct opagent_region plain = { .size = sizeof(plain), .addr = 0x7f0000002000, .code_size = 16, .code = code,
 					.name = "Stub", .tier = -1, .kind = OPAGENT_STUB };
@@ -330,6 +348,27 @@ static void test_image(void)
 	test_query(first, second, stub);
 }
 
+static void is_shown(enum names_style style, const char *want)
+{
+	struct query_opts o = { .session_dir = session_path, .by_symbol = true, .style = style };
+	AUTO_STRBUF why = STRBUF_INIT;
+	struct query *q = NULL;
+	unsigned int found = 0;
+
+	is_int(0, query_run(&q, &o, &why), "query: %s", strbuf_str(&why));
+	for (size_t i = 0; q && i < q->n_rows; i++)
+		found += !strcmp(q->rows[i].name, want);
+	is_int(1, found, "one row says %s", want);
+	query_free(q);
+}
+
+static void test_styles(void)
+{
+	is_shown(NAMES_SMART, "App.outer(int)");
+	is_shown(NAMES_NORMAL, "long[] App.outer(int)");
+	is_shown(NAMES_NONE, "LApp;outer(I)[J");
+}
+
 static void write_file(const char *path, const void *data, size_t len)
 {
 	AUTO_CLOSE int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
@@ -383,8 +422,10 @@ int main(void)
 		return 1;
 	test_text();
 	test_names();
+	test_raw_names();
 	test_spec();
 	test_image();
+	test_styles();
 	test_damaged_image();
 	io_remove_tree(AT_FDCWD, root, NULL, NULL);
 	return done_testing();
