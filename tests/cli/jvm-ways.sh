@@ -68,7 +68,7 @@ if [ "$(id -u)" = 0 ]; then
 	p=$!
 	later $p
 	check '--system-wide: a VM that runs already is given the agent' wait_for 60 mapped "$vm" /ring
-	told() { "$build/tests/tools/instance-dump" "$OPJIT_DIR"/*-* 2>/dev/null | grep -q ' Spin\.work(int)'; }
+	told() { "$build/tests/tools/instance-dump" "$OPJIT_DIR/$vm"-* 2>/dev/null | grep -q ' Spin\.work(int)'; }
 	wait_for 60 told
 	ticks=$(awk '{ print $14 + $15 }' "/proc/$vm/stat")
 	worked() { [ "$(awk '{ print $14 + $15 }' "/proc/$vm/stat")" -ge $((ticks + 100)) ]; }
