@@ -28,5 +28,5 @@ rst_rstsnap_SOURCES = rst/rstsnap.c
 rst_rstsnap_LDADD = rst/librsttools.la
 
 bin_PROGRAMS += rst/optrace
-rst_optrace_SOURCES = rst/optrace.c rst/record.h rst/record.c rst/x86.h rst/x86.c
+rst_optrace_SOURCES = rst/optrace.c rst/jitnames.h rst/jitnames.c rst/record.h rst/record.c rst/x86.h rst/x86.c
 rst_optrace_LDADD = rst/librsttools.la jitconv/libsource.la format/jit/libjit.la lib/libbase.la

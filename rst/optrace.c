@@ -13,14 +13,12 @@
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <dirent.h>
 
-#include "jitconv/source.h"
+#include "rst/jitnames.h"
 #include "rst/record.h"
-#include "rst/syms.h"
 
 static const char usage[] =
 "Usage: optrace [options] command [arguments]\n"
@@ -34,7 +32,6 @@ static const char usage[] =
 "  -v, --version           the version\n";
 
 #define MAX_THREADS 4096
-#define MAX_SOURCES 16
 #define OUTSIDE 4000        /* steps outside of JIT code before a thread is let run again */
 #define LOOK_NS (3 * NSEC_PER_MSEC)
 #define TURN 256            /* steps of a thread before another's */
@@ -60,113 +57,18 @@ struct thread {
 struct optrace {
 	pid_t pid;
 	bool jit_only, done, no_blocks, said_32bit;
-	uint64_t limit, last_look_ns, last_scan_ns;
+	uint64_t limit, last_look_ns;
 	struct thread threads[MAX_THREADS];
 	size_t n_threads, turn_at;
 	pid_t turn_tid;     /* whose turn it is, for that many steps */
 	unsigned int turn;
-	struct jit_source *sources[MAX_SOURCES];
-	char *source_paths[MAX_SOURCES];
-	size_t n_sources;
-	struct syms regions;     /* of JIT methods */
+	struct jitnames names;
 	struct x86_insn *cache;
 	uint64_t *cache_pc;
 	struct dis *dis;
 	struct recorder rec;
 	int exit_status;
 };
-
-/* --- the names of JIT code ---------------------------------------------------------------------------------- */
-
-static void on_load(struct optrace *o, const struct jit_event *e)
-{
-	AUTO_FREE char *name = strndup(e->name ? e->name : "?", e->name ? e->name_len : 1);
-
-	record_code(&o->rec, e->addr, e->size, e->name ? e->name : "?", e->name ? e->name_len : 1);
-	if (e->kind == JIT_METHOD)
-		syms_add(&o->regions, e->addr, e->size, name ? name : "?");
-}
-
-static int on_jit(void *arg, const struct jit_event *e)
-{
-	struct optrace *o = arg;
-
-	switch (e->type) {
-	case JIT_EVENT_LOAD:
-		on_load(o, e);
-		break;
-	case JIT_EVENT_UNLOAD:
-		record_code(&o->rec, e->addr, 0, NULL, 0);
-		syms_remove(&o->regions, e->addr);
-		break;
-	case JIT_EVENT_MOVE:
-		syms_remove(&o->regions, e->old_addr);
-		record_code(&o->rec, e->old_addr, 0, NULL, 0);
-		on_load(o, e);
-		break;
-	}
-	return 0;
-}
-
-/* Rings of libopagent among the mappings. */
-static void scan_sources(struct optrace *o)
-{
-	char path[64], line[4400];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", o->pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f) && o->n_sources < MAX_SOURCES) {
-		unsigned int major, minor;
-		unsigned long long ino;
-		const char *why = "";
-		size_t i = 0;
-		int at = 0;
-
-		if (sscanf(line, "%*x-%*x %*s %*x %x:%x %llu %n", &major, &minor, &ino, &at) < 3 || !at)
-			continue;
-		line[strcspn(line, "\n")] = 0;
-		while (i < o->n_sources && strcmp(o->source_paths[i], line + at))
-			i++;
-		if (i < o->n_sources || !jit_source_is_marker(line + at))
-			continue;
-		if (jit_source_open(&o->sources[i], o->pid, UINT32_MAX, line + at, makedev(major, minor), ino, &why))
-			continue;
-		o->source_paths[i] = strdup(line + at);
-		if (o->source_paths[i])
-			o->n_sources++;
-		else
-			jit_source_free(o->sources[i]);
-	}
-	if (f)
-		fclose(f);
-}
-
-static void poll_sources(struct optrace *o)
-{
-	uint64_t now = util_now_ns();
-
-	if (now - o->last_scan_ns > 50 * NSEC_PER_MSEC) {
-		o->last_scan_ns = now;
-		scan_sources(o);
-	}
-	for (size_t i = 0; i < o->n_sources; i++)
-		if (jit_source_pending(o->sources[i]))
-			jit_source_poll(o->sources[i], on_jit, o);
-}
-
-/* The process became another program: its code is gone. */
-static void forget_sources(struct optrace *o)
-{
-	for (size_t i = 0; i < o->n_sources; i++) {
-		jit_source_free(o->sources[i]);
-		free(o->source_paths[i]);
-	}
-	o->n_sources = 0;
-	for (size_t i = 0; i < o->regions.n; i++)
-		record_code(&o->rec, o->regions.v[i].addr, 0, NULL, 0);
-	syms_done(&o->regions);
-}
 
 /* --- threads ------------------------------------------------------------------------------------------------- */
 
@@ -281,7 +183,7 @@ static void finish(struct optrace *o)
 
 static bool is_wanted(const struct optrace *o, uint64_t pc)
 {
-	return !o->jit_only || syms_find(&o->regions, pc);
+	return !o->jit_only || syms_find(&o->names.regions, pc);
 }
 
 /* Ends the instruction that was begun, now that it is known where it led. */
@@ -357,8 +259,8 @@ static void at_instr(struct optrace *o, struct thread *t, const struct user_regs
 	t->pending = false;
 	if (o->done)
 		return;
-	if (o->n_sources || t->steps % 512 == 0)
-		poll_sources(o);
+	if (o->names.n_sources || t->steps % 512 == 0)
+		jitnames_poll(&o->names, o->pid);
 	t->regs = *regs;
 	if (is_wanted(o, regs->rip)) {
 		t->run = RUN_STEP;
@@ -490,8 +392,8 @@ static void look(struct optrace *o)
 	if (!o->jit_only || now - o->last_look_ns < LOOK_NS)
 		return;
 	o->last_look_ns = now;
-	poll_sources(o);
-	if (!o->regions.n)
+	jitnames_poll(&o->names, o->pid);
+	if (!o->names.regions.n)
 		return;
 	for (size_t i = 0; i < o->n_threads; i++) {
 		struct thread *t = &o->threads[i];
@@ -527,7 +429,7 @@ static void on_exec(struct optrace *o, struct thread *t)
 	unblock_trap(t);
 	if (o->done)
 		return;
-	forget_sources(o);
+	jitnames_forget(&o->names);
 	snprintf(path, sizeof(path), "/proc/%d/exe", o->pid);
 	n = readlink(path, exe, sizeof(exe));
 	if (n <= 0)
@@ -729,11 +631,7 @@ static int prepare(struct optrace *o)
 
 static void done(struct optrace *o)
 {
-	for (size_t i = 0; i < o->n_sources; i++) {
-		jit_source_free(o->sources[i]);
-		free(o->source_paths[i]);
-	}
-	syms_done(&o->regions);
+	jitnames_done(&o->names);
 	dis_free(o->dis);
 	free(o->cache);
 	free(o->cache_pc);
@@ -752,6 +650,7 @@ static int run(struct optrace *o, const char *out, char **argv)
 	if (!rc)
 		rc = cli_out_open(&co, out, &ro);
 	o->rec.out = &co;
+	o->names.rec = &o->rec;
 	if (!rc) {
 		record_head(&o->rec, (const char *const *)argv);
 		rc = argv ? start(o, argv) : attach(o);
@@ -763,7 +662,7 @@ static int run(struct optrace *o, const char *out, char **argv)
 		record_end(&o->rec);
 		rc = o->rec.error;
 		msg_info("%s: %" PRIu64 " instructions, %" PRIu64 " records%s", out, o->rec.n_instrs, o->rec.n_recs,
-			 o->jit_only && !o->n_sources ? "; no JIT agent was found in the process" : "");
+			 o->jit_only && !o->names.n_sources ? "; no JIT agent was found in the process" : "");
 	}
 	if (cli_out_finish(&co, !rc, NULL, 0) && !rc)
 		rc = -EIO;
