@@ -246,11 +246,40 @@ static int take_head(struct from_script *s, const char *line, const char *comm_e
 	return ret;
 }
 
+/* A line of the call chain; false: it is none. */
+static bool take_frame(struct from_script *s, const char *line, const char *end)
+{
+	struct ev *e = &s->e;
+	const char *p = line;
+	uint64_t ip;
+	bool kernel;
+
+	while (p < end && (*p == ' ' || *p == '\t'))
+		p++;
+	if (p == line || !digits(&p, end, 16, UINT64_MAX, &ip) || (p < end && *p != ' '))
+		return false;
+	if (e->u.sample.n_chain == EV_MAX_FRAMES) {
+		e->u.sample.truncated = 1;
+		return true;
+	}
+	kernel = is_kernel(ip, p, end);
+	if (!e->u.sample.n_chain)
+		e->u.sample.mode = kernel ? EV_KERNEL : EV_USER;
+	if (kernel && e->u.sample.n_kernel == e->u.sample.n_chain)
+		e->u.sample.n_kernel++;
+	s->chain[e->u.sample.n_chain++] = ip;
+	return true;
+}
+
+static bool may_be_stamp(const char *p)
+{
+	return p[0] == ' ' && (p[1] == '[' || (p[1] >= '0' && p[1] <= '9'));
+}
+
 static int take_line(struct from_script *s, const char *line, const char *end)
 {
-	const char *p = line, *comm_end, *rest;
+	const char *comm_end, *rest;
 	struct ev e;
-	uint64_t ip;
 	int ret;
 
 	while (end > line && (end[-1] == '\r' || end[-1] == ' '))
@@ -261,26 +290,10 @@ static int take_line(struct from_script *s, const char *line, const char *end)
 		s->other++;
 		return 0;
 	}
-	if (s->open && (*line == '\t' || *line == ' ')) {
-		struct ev *to = &s->e;
-		while (p < end && (*p == ' ' || *p == '\t'))
-			p++;
-		if (digits(&p, end, 16, UINT64_MAX, &ip) && (p == end || *p == ' ')) {
-			bool kernel = is_kernel(ip, p, end);
-			if (!to->u.sample.n_chain)
-				to->u.sample.mode = kernel ? EV_KERNEL : EV_USER;
-			if (to->u.sample.n_chain == EV_MAX_FRAMES) {
-				to->u.sample.truncated = 1;
-				return 0;
-			}
-			if (kernel && to->u.sample.n_kernel == to->u.sample.n_chain)
-				to->u.sample.n_kernel++;
-			s->chain[to->u.sample.n_chain++] = ip;
-			return 0;
-		}
-	}
-	for (p = line; *line != '#' && end - p > 2; p++)
-		if (p[0] == ' ' && (p[1] == '[' || (p[1] >= '0' && p[1] <= '9')) && head_at(line, p, end, &e, &comm_end, &rest)) {
+	if (s->open && take_frame(s, line, end))
+		return 0;
+	for (const char *p = line; *line != '#' && end - p > 2; p++)
+		if (may_be_stamp(p) && head_at(line, p, end, &e, &comm_end, &rest)) {
 			ret = close_sample(s);
 			s->e = e;
 			return ret ? ret : take_head(s, line, comm_end, rest, end);
