@@ -142,3 +142,5 @@ LONG_TESTS += tests/cli/mono-long.sh
 EXTRA_DIST += tests/cli/mono-long.sh doc/field-problems.md
 CLI_TESTS += tests/cli/jvm-ways.sh
 EXTRA_DIST += tests/cli/jvm-ways.sh tests/java/Redefined.java
+LONG_TESTS += tests/cli/attach-exiting-long.sh
+EXTRA_DIST += tests/cli/attach-exiting-long.sh
