@@ -91,15 +91,14 @@ static void add_unwind(struct opagent_region *r, const struct vm_blob *b, struct
  * The linkers of method handles (invokeBasic, linkToStatic and so on, one for each descriptor) have all one jmethodID, that of
  * the first: what JVMTI tells of it is the name of another. The VM's structures have the right one. NULL: not one of those, or unknown.
  */
-static char *linker_name(const struct method *m, uint64_t addr)
+static char *linker_name(const struct method *m, uint64_t addr, struct vm_name *real)
 {
-	static const char class[] = "Ljava/lang/invoke/MethodHandle;";
-	const char *name = m->raw + sizeof(class) - 1;
-	struct vm_name real;
+	static const char class[] = "java.lang.invoke.MethodHandle.";
+	const char *name = m->name + sizeof(class) - 1;
 
-	if (strncmp(m->raw, class, sizeof(class) - 1) || (strncmp(name, "linkTo", 6) && strncmp(name, "invokeBasic", 11)))
+	if (strncmp(m->name, class, sizeof(class) - 1) || (strncmp(name, "linkTo", 6) && strncmp(name, "invokeBasic", 11)))
 		return NULL;
-	return vm_method_name(addr, &real) ? name_of_method(class, real.name, real.signature) : NULL;
+	return vm_method_name(addr, real) ? name_of_method("Ljava/lang/invoke/MethodHandle;", real->name, real->signature) : NULL;
 }
 
 static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *addr, jint n_map, const jvmtiAddrLocationMap *map,
@@ -110,6 +109,7 @@ static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *a
 	const struct method *m;
 	struct tables *t = NULL;
 	struct vm_blob blob;
+	struct vm_name real;
 	char *linker;
 	bool again = replaying_here();
 
@@ -121,10 +121,10 @@ static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *a
 		r.addr = (uintptr_t)addr;
 		r.code_size = (uint64_t)size;
 		r.code = addr;
-		linker = linker_name(m, r.addr);
+		linker = linker_name(m, r.addr, &real);
 		r.name = linker ? linker : m->name;
 		r.source_file = m->file;
-		r.descriptor = m->descriptor;
+		r.descriptor = linker ? real.signature : m->descriptor;
 		if (vm_method(&blob, r.addr, r.code_size)) {
 			r.code_size = blob.end - r.addr;
 			r.tier = blob.tier;
