@@ -32,4 +32,4 @@ EXTRA_DIST += bench/resolve.sh
 check_PROGRAMS += bench/resolve
 bench_resolve_LDADD = daemon/libpipeline.la lib/libbase.la
 # opd and operf --system-wide attach to every VM they see.
-CLI_ALONE += tests/cli/operf.sh tests/cli/opd.sh tests/cli/jvm.sh tests/cli/jvm-daemon.sh
+CLI_ALONE += tests/cli/jvm-ways.sh tests/cli/operf.sh tests/cli/opd.sh tests/cli/jvm.sh tests/cli/jvm-daemon.sh

@@ -346,8 +346,10 @@ static void unload(const struct jitapi_method *m)
 	const uint64_t *at = u64map_get(&by_id, m->id);
 	uint64_t addr = at && *at ? methods[*at - 1].addr : 0;
 
-	if (addr && open_agent())
-		(void)opagent_unload(agent, addr, 0);
+	if (!addr || !open_agent())
+		return;
+	(void)opagent_unload(agent, addr, 0);
+	methods[*at - 1].addr = 0; /* said again, it must not hit what lies there then */
 }
 
 /* New bytes in a part of code that was told: from now on it is another version, whole, under its old name. */
@@ -356,7 +358,7 @@ static void update(const struct jitapi_method *m)
 	const uint64_t *at = u64map_get(&by_id, m->id);
 	struct opagent_region r = { .size = sizeof(r), .kind = OPAGENT_METHOD, .tier = -1 };
 
-	if (!at || !*at || !open_agent())
+	if (!at || !*at || !methods[*at - 1].addr || !open_agent())
 		return;
 	r.addr = methods[*at - 1].addr;
 	r.code = (void *)(uintptr_t)r.addr;
