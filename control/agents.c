@@ -10,6 +10,7 @@
 
 #include "control/attach.h"
 #include "lib/io.h"
+#include "lib/msg.h"
 #include "lib/util.h"
 
 #define JAVA_AGENT "libjvmti_oprofile.so"
@@ -388,7 +389,10 @@ int agents_environment(struct agents *a)
 		strbuf_addf(&sb, " %s", was);
 	if (sb.error)
 		return sb.error;
-	return setenv("JAVA_TOOL_OPTIONS", strbuf_str(&sb), 1) < 0 ? -errno : 0;
+	if (setenv("JAVA_TOOL_OPTIONS", strbuf_str(&sb), 1) < 0)
+		return -errno;
+	msg_debug("gave the command JAVA_TOOL_OPTIONS=%s", strbuf_str(&sb));
+	return 0;
 }
 
 /* --- VMs that appear later -------------------------------------------------------------------------------------- */

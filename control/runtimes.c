@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/msg.h"
+
 #define NODE_SWITCH "--perf-basic-prof-only-functions" /* unlike --perf-basic-prof it leaves no V8 log behind */
 #define OTP_MIN 25
 
@@ -120,18 +122,31 @@ int runtimes_prepare_command(char ***argv, const struct runtimes_opts *o, struct
 	return 1;
 }
 
+/* What the user has set himself stays, unless it is to be replaced. */
+static int env_set(const char *name, const char *value, bool replace)
+{
+	if (!replace && getenv(name))
+		return 0;
+	if (setenv(name, value, 1) < 0)
+		return -errno;
+	msg_debug("gave the command %s=%s", name, value);
+	return 0;
+}
+
 /* Appends a switch to a variable that holds several, unless `already` stands in it. */
 static int env_add(const char *name, const char *value, const char *already)
 {
 	AUTO_STRBUF sb = STRBUF_INIT_CAP(1 << 20);
 	const char *was = getenv(name);
+	int r;
 
 	if (was && strstr(was, already))
 		return 0;
 	strbuf_addf(&sb, "%s%s%s", was ? was : "", was && *was ? " " : "", value);
 	if (sb.error)
 		return sb.error;
-	return setenv(name, sb.buf, 1) < 0 ? -errno : 1;
+	r = env_set(name, sb.buf, true);
+	return r < 0 ? r : 1;
 }
 
 /* LUA_INIT holds Lua: the interpreters without a JIT pass it over. */
@@ -144,7 +159,7 @@ static int lua_environment(const struct runtimes_opts *o)
 	strbuf_addf(&sb, "if jit then local f = loadfile('%s') if f then pcall(f, '%s') end end", o->lua, o->libopagent);
 	if (sb.error)
 		return sb.error;
-	return setenv("LUA_INIT", sb.buf, 0) < 0 ? -errno : 0;
+	return env_set("LUA_INIT", sb.buf, false);
 }
 
 /* An empty first part stands for the directory that PHP was built with. */
@@ -158,7 +173,7 @@ static int php_environment(const struct runtimes_opts *o)
 	strbuf_addf(&sb, "%s:%s", was ? was : "", o->php_dir);
 	if (sb.error)
 		return sb.error;
-	return setenv("PHP_INI_SCAN_DIR", sb.buf, 1) < 0 ? -errno : 0;
+	return env_set("PHP_INI_SCAN_DIR", sb.buf, true);
 }
 
 int runtimes_environment(const char *program, const struct runtimes_opts *o)
@@ -181,15 +196,15 @@ int runtimes_environment(const char *program, const struct runtimes_opts *o)
 		return r;
 	if ((r = lua_environment(o)) < 0 || (r = php_environment(o)) < 0)
 		return r;
-	if (o->jitapi && setenv("INTEL_JIT_PROFILER64", o->jitapi, 0) < 0)
-		return -errno;
+	if (o->jitapi && (r = env_set("INTEL_JIT_PROFILER64", o->jitapi, false)) < 0)
+		return r;
 	/* PyPy logs to stderr where the file cannot be made: only for the command itself, whose /tmp is ours. */
 	if ((o->env || (is_called(program, "pypy") && access("/tmp", W_OK) == 0)) &&
-	    setenv("PYPYLOG", "jit-backend-addr:/tmp/opjit-pypy-%d.log", 0) < 0)
-		return -errno;
+	    (r = env_set("PYPYLOG", "jit-backend-addr:/tmp/opjit-pypy-%d.log", false)) < 0)
+		return r;
 	/* Quiet, and without meaning to everybody else. */
-	if (setenv("DOTNET_PerfMapEnabled", "1", 0) < 0 || (o->callgraph && setenv("PYTHONPERFSUPPORT", "1", 0) < 0))
-		return -errno;
+	if ((r = env_set("DOTNET_PerfMapEnabled", "1", false)) < 0 || (o->callgraph && (r = env_set("PYTHONPERFSUPPORT", "1", false)) < 0))
+		return r;
 	return 1 | set;
 }
 

@@ -25,6 +25,15 @@ like err '^operf: [0-9]+ samples, [0-9.]+ % named, [0-9]+ lost$' 'summary: sampl
 like err '^operf: .*native [0-9.]+ %' 'summary: share of each kind'
 like err "next: opreport --session-dir='s1' -l" 'summary: where, and what to type next'
 unlike err $'\r' 'no progress line where there is no terminal'
+env | sort >env.before
+run operf -V -d s2 sh -c 'env; ./burn 100000'
+sort out | comm -13 env.before - | grep -v '^_=\|^SHLVL=\|^PWD=\|^OLDPWD=' >env.set
+like env.set '^NODE_OPTIONS=' 'runtimes are told to speak'
+untold=0
+while read -r line; do grep -qF "gave the command $line" err || { untold=$((untold + 1)); echo "# $line"; }; done <env.set
+is 0 "$untold" '--verbose lists each variable that was set'
+run operf --no-agents -d s2 sh -c 'env; ./burn 100000'
+is '' "$(sort out | comm -13 env.before - | grep -v '^_=\|^SHLVL=\|^PWD=\|^OLDPWD=')" '--no-agents: none is set'
 run operf -d s2 ./burn 'an argument' '' '$HOME'
 is 0 "$(grep -c 'command not found' err)" 'arguments reach the command as they are'
 run operf -d s2 sh -c './burn 100000; kill -TERM $$'
