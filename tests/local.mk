@@ -128,8 +128,8 @@ EXTRA_DIST += tests/cli/other-jits.sh
 # attribution on a real VM: HotSpot's own probes as the witness
 check_PROGRAMS += tests/tools/uprobe-log tests/tools/resolve-dump
 tests_tools_resolve_dump_LDADD = daemon/libpipeline.la lib/libbase.la
-CLI_TESTS += tests/cli/hotspot-probes.sh tests/cli/inlines.sh tests/cli/lines.sh
-LONG_TESTS += tests/cli/hotspot-probes-long.sh tests/cli/inlines-long.sh
+CLI_TESTS += tests/cli/inlines.sh tests/cli/lines.sh
+LONG_TESTS += tests/cli/hotspot-probes.sh tests/cli/hotspot-probes-long.sh tests/cli/inlines-long.sh
 EXTRA_DIST += tests/cli/hotspot-probes.sh tests/cli/hotspot-probes-long.sh tests/cli/inlines.sh tests/cli/inlines-long.sh tests/cli/lines.sh \
 	tests/tools/hotspot-judge.py tests/tools/perf-data.py tests/java/Flush.java tests/java/Lines.java
 CLI_TESTS += tests/cli/doctor.sh

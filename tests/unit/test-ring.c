@@ -524,7 +524,7 @@ int main(void)
 #if HAVE_STEPS
 	for (int overwrite = 0; overwrite < 2; overwrite++) {
 		test_steps(0, overwrite, 0, "first of a page");
-		test_steps(3, overwrite, overwrite ? 0 : 20, "within a page");
+		test_steps(3, overwrite, overwrite ? 0 : 8, "within a page");
 		test_steps((4096 - EVLOG_PAGE_HEADER) / 20, overwrite, 0, "page full");
 		test_steps((4096 - EVLOG_PAGE_HEADER) / 20 - 2, overwrite, 0, "page nearly full");
 	}
