@@ -104,7 +104,7 @@ int place_make(struct core *c);
 void place_identity(struct core *c);
 
 /* --- log.c: one line a kind of failure --- */
-enum log_kind { LOG_PLACE, LOG_RING, LOG_SEGMENT, LOG_TEXT, LOG_META, LOG_CAP, LOG_MARKER };
+enum log_kind { LOG_ASKED, LOG_PLACE, LOG_RING, LOG_SEGMENT, LOG_TEXT, LOG_META, LOG_CAP, LOG_MARKER };
 void log_failure(struct core *c, enum log_kind kind, const char *what, int err);
 
 /* --- ringw.c --- */

@@ -116,15 +116,21 @@ static int try_asked(struct core *c, const char *root)
 
 int place_make(struct core *c)
 {
-	const char *asked = c->opts.dir ? c->opts.dir : env("OPJIT_DIR");
+	const char *asked[2] = { c->opts.dir, env("OPJIT_DIR") };
 	const char *run = env("XDG_RUNTIME_DIR");
 	char path[4096];
 	struct text t = TEXT_IN(path);
 	int r;
 
 	/* Not there at all: the process lives in another root than who asked. */
-	if (asked && (r = try_asked(c, asked)) != -ENOENT && r != -ENOTDIR)
-		return r;
+	for (unsigned int i = 0; i < 2; i++) {
+		if (!asked[i])
+			continue;
+		r = try_asked(c, asked[i]);
+		if (r != -ENOENT && r != -ENOTDIR)
+			return r;
+		log_failure(c, LOG_ASKED, "the directory asked for is not there, so another is taken", r);
+	}
 	r = try_root(c, DEFAULT_ROOT, false, false);
 	if (r < 0 && run && *run == '/') {
 		text_str(&t, run);

@@ -17,6 +17,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/opjit-cli-XXXXXX")
 mkdir -p "$work/jit"
 chmod 1777 "$work" "$work/jit"
 export OPJIT_DIR=$work/jit LC_ALL=C
+unset MAKEFLAGS MFLAGS MAKELEVEL # a test that runs make does not do so for the make that runs it
 PATH=$build/control:$build/report:$build/daemon:$build/rst:$build/jitconv:$PATH
 tap_n=0 tap_failed=0 pids=()
 
