@@ -95,6 +95,7 @@ for jdk in $(jdks); do
 	start "$java" -cp "$classes" Spin "$work/stop"
 	wait_for 60 up
 	kill -STOP "$jvm"
+	wait_for 20 grep -q '^State:.T' "/proc/$jvm/status" # a thread stops when it is next run
 	run "$attach" "$jvm" "$agent" '' 2000
 	answer '^EBUSY: .*stopped .*kill -CONT' "$name: a stopped VM"
 	kill -CONT "$jvm"

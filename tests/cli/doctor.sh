@@ -118,6 +118,7 @@ if [ -n "$java" ]; then
 	doctor $java_plain
 	like out "-> +opcontrol --attach=$java_plain" 'a JVM without agent: the command'
 	kill -STOP $java_plain
+	wait_for 20 grep -q '^State:.T' /proc/$java_plain/status # a thread stops when it is next run
 	doctor $java_plain
 	like out 'is stopped' 'a stopped one'
 	like out '-> +kill -CONT' 'and what to do'
