@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The ring: writers that are interrupted by writers, a reader that is slow, in both modes: written = read + counted.
- * The same with either side killed at any instant. OPJIT_TEST_SECONDS: how long the loads run (default 5 in all).
+ * The same with either side killed at any instant. OPJIT_TEST_SECONDS: how long the loads run (default 5 in all;
+ * fewer: fewer kills as well).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -516,6 +517,7 @@ int main(void)
 {
 	const char *env = getenv("OPJIT_TEST_SECONDS");
 	double seconds = env ? strtod(env, NULL) : 5;
+	int kills = seconds < 5 ? 20 : 60;
 	struct sigaction sa = { .sa_handler = handler, .sa_flags = SA_RESTART };
 
 	sigaction(SIGUSR1, &sa, NULL);
@@ -533,10 +535,10 @@ int main(void)
 #endif
 	test_threads(false, seconds / 2);
 	test_threads(true, seconds / 2);
-	test_kill_writer(false, 60);
-	test_kill_writer(true, 60);
-	test_kill_reader(false, 60);
-	test_kill_reader(true, 60);
+	test_kill_writer(false, kills);
+	test_kill_writer(true, kills);
+	test_kill_reader(false, kills);
+	test_kill_reader(true, kills);
 	test_file(false);
 	if (io_clock_is_tsc())
 		test_file(true);
