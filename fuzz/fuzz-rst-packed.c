@@ -14,29 +14,12 @@
 
 #include "format/rst/stream.h"
 #include "lib/strbuf.h"
+#include "tests/unit/rst-mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 #define INPUT_CAP 65536
 #define HEADER "\x02\x02\x0d\x25RST Header v2.13\0\0\0\0"
-
-struct mem { const uint8_t *p; size_t left; };
-
-static ssize_t read_mem(void *arg, void *buf, size_t len)
-{
-	struct mem *m = arg;
-	size_t n = MIN(len, m->left);
-
-	memcpy(buf, m->p, n);
-	m->p += n;
-	m->left -= n;
-	return (ssize_t)n;
-}
-
-static int write_mem(void *arg, const void *buf, size_t len)
-{
-	return strbuf_add(arg, buf, len);
-}
 
 /* All that can be read: compared with `want` if it is given. Returns how the reading ended. */
 static ssize_t unpack(const uint8_t *file, size_t len, const uint8_t *want, size_t n_want)

@@ -8,23 +8,11 @@
 #include "format/rst/stream.h"
 #include "rst/check.h"
 #include "rst/print.h"
+#include "tests/unit/rst-mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const unsigned int versions[] = { 213, 212, 210, 209, 206, 202, 201, 200, 110, 109, 108, 106, 105, 104, 103, 102 };
-
-struct mem { const uint8_t *p; size_t left; };
-
-static ssize_t read_mem(void *arg, void *buf, size_t len)
-{
-	struct mem *m = arg;
-	size_t n = MIN(len, m->left);
-
-	memcpy(buf, m->p, n);
-	m->p += n;
-	m->left -= n;
-	return (ssize_t)n;
-}
 
 static void whole_file(const uint8_t *data, size_t len)
 {

@@ -52,7 +52,7 @@ CLI_TESTS += tests/cli/mono-agent.sh
 EXTRA_DIST += tests/cli/mono-agent.sh tests/java/Hot.cs
 # --- rst: format/rst and the trace tools
 check_PROGRAMS += tests/unit/test-rst-records tests/unit/test-rst-codec tests/unit/test-rst-check
-tests_unit_test_rst_records_SOURCES = tests/unit/test-rst-records.c tests/unit/rst-gen.h
+tests_unit_test_rst_records_SOURCES = tests/unit/test-rst-records.c tests/unit/rst-gen.h tests/unit/rst-mem.h
 tests_unit_test_rst_records_LDADD = format/rst/librst.la
 tests_unit_test_rst_codec_SOURCES = tests/unit/test-rst-codec.c tests/unit/rst-gen.h
 tests_unit_test_rst_codec_LDADD = format/rst/librst.la

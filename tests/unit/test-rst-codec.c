@@ -6,24 +6,7 @@
 #include "lib/strbuf.h"
 #include "lib/tap.h"
 #include "rst-gen.h"
-
-struct mem { const uint8_t *p; size_t left, step; };
-
-static ssize_t read_mem(void *arg, void *buf, size_t len)
-{
-	struct mem *m = arg;
-	size_t n = MIN(MIN(len, m->left), m->step ? m->step : len);
-
-	memcpy(buf, m->p, n);
-	m->p += n;
-	m->left -= n;
-	return (ssize_t)n;
-}
-
-static int write_mem(void *arg, const void *buf, size_t len)
-{
-	return strbuf_add(arg, buf, len);
-}
+#include "tests/unit/rst-mem.h"
 
 static int pack(const struct rst_out_opts *o, const uint8_t *recs, size_t n, struct strbuf *out, uint64_t *bad_rec)
 {

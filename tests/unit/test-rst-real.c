@@ -14,26 +14,9 @@
 #include "lib/strbuf.h"
 #include "lib/tap.h"
 #include "rst/check.h"
+#include "tests/unit/rst-mem.h"
 
 #define CAP ((size_t)256 << 20)
-
-struct mem { const uint8_t *p; size_t left; };
-
-static ssize_t read_mem(void *arg, void *buf, size_t len)
-{
-	struct mem *m = arg;
-	size_t n = MIN(len, m->left);
-
-	memcpy(buf, m->p, n);
-	m->p += n;
-	m->left -= n;
-	return (ssize_t)n;
-}
-
-static int write_mem(void *arg, const void *buf, size_t len)
-{
-	return strbuf_add(arg, buf, len);
-}
 
 /* All that inflate can give; a file may be cut off. */
 static void gunzip(const struct strbuf *in, struct strbuf *out)
