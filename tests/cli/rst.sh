@@ -86,6 +86,14 @@ is 0 "$status" 'rstcheck is content'
 [ "$status" = 0 ] || show "$work/out"
 run rstfilter -l
 check 'at least 30 filters' test "$(wc -l <"$work/out")" -ge 30
+# every switch of rstzip that changes the form: readable, and with what it holds
+bad=
+for how in '-x -l 1' '-x -l 9' '-x -g -l 3' '-2 --lossy --up' '-2 --lossy --mp --no-gzip' '-3 --lossy --minor 19' '-3 --lossy --minor 20 --nogz' '-0 -g -l 1'; do
+	# shellcheck disable=SC2086
+	rstzip $how -o "$t/switch" "$t/a.rst" && rstzip -t "$t/switch" >/dev/null && rstzip -d -o "$t/switch.rst" "$t/switch" || bad="$bad [$how]"
+	case $how in *lossy*) ;; *) cmp -s "$t/switch.rst" "$t/a.rst" || bad="$bad [$how differs]" ;; esac
+done
+is '' "$bad" 'rstzip: each switch gives a file that it reads again'
 run rstfilter -a 'noStrings cpuRecs mark=hello' -u -o "$t/f.rst" "$t/a.rst"
 is 0 "$status" 'a chain of filters'
 run trconv "$t/f.rst"
