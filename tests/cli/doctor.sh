@@ -35,12 +35,14 @@ if [ -n "$jdk" ] && [ -e "$OPJIT_AGENT_DIR/libjvmti_oprofile.so" ]; then
 fi
 node=
 if command -v node >/dev/null; then
-	echo 'function f(n) { let s = 0; for (let i = 0; i < n; i++) s += i; return s } setInterval(() => f(1e6), 100)' >spin.js
+	cat >spin.js <<-'E'
+		function f(n) { let s = 0; for (let i = 0; i < n; i++) s += i; return s }
+		f(1e6); require('fs').writeFileSync(`runs-${process.pid}`, ''); setInterval(() => f(1e6), 100)
+	E
 	start node spin.js; node=$last
 	start node --perf-basic-prof-only-functions spin.js; node_map=$last
 	start node --perf-basic-prof-only-functions spin.js; node_foreign=$last
-	wait_for 20 test -s "/tmp/perf-$node_map.map"
-	wait_for 20 test -s "/tmp/perf-$node_foreign.map"
+	for pid in $node $node_map $node_foreign; do wait_for 60 test -e "runs-$pid"; done # until then nice(1), or nothing generated
 fi
 
 doctor $gdb
