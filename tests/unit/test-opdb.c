@@ -274,11 +274,94 @@ static void test_file(void)
 	rmdir(path);
 }
 
+/* --- every link of a tree, led to every other page and to none ------------------------------------------------- */
+static int at_most(void *arg, uint64_t key, uint64_t value)
+{
+	(void)key, (void)value;
+	return ++*(uint64_t *)arg > 4096 ? -ELOOP : 0; /* more pairs than the file has */
+}
+
+static size_t le32(const uint8_t *p)
+{
+	return p[0] | p[1] << 8 | p[2] << 16 | (size_t)p[3] << 24;
+}
+
+static void put_le32(uint8_t *p, size_t v)
+{
+	for (unsigned int i = 0; i < 4; i++)
+		p[i] = (uint8_t)(v >> 8 * i);
+}
+
+static bool refused(const uint8_t *data, size_t len)
+{
+	static const char *const rules[] = { "page-twice:", "page-range:", "key-order:", "depth:", "occupation:" };
+	struct abi_fault fault = { 0 };
+	struct opdb db;
+	uint64_t calls = 0, value;
+	bool known = false;
+
+	if (opdb_read(&db, data, len, &fault) < 0 || opdb_check(&db, NULL, &fault) != -EBADMSG)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+		known |= !strncmp(fault.rule, rules[i], strlen(rules[i]));
+	if (!known || fault.at < db.pages_at || fault.at >= len || (fault.at - db.pages_at) % 4)
+		return false;
+	if (opdb_each(&db, at_most, &calls, &fault) == -ELOOP)
+		return false;
+	for (uint64_t key = 0; key < 200; key += 7)
+		opdb_get(&db, key, &value, &fault); /* what it says is open; that it returns is not */
+	return true;
+}
+
+static void test_links(void)
+{
+	struct abi_format fmt;
+	struct opdb_pair p[90];
+	AUTO_STRBUF sb = STRBUF_INIT;
+	size_t links = 0, patched = 0, kept = 0;
+	struct opdb db;
+	struct opdb_stat stat;
+
+	abi_format_init(&fmt, ABI_OPDB, 4, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
+		p[i] = (struct opdb_pair){ 2 * i + 1, i + 1 };
+	is_int(0, opdb_build(p, ARRAY_SIZE(p), &fmt, 4, &sb, NULL), "a tree of 90 pairs");
+	uint8_t *data = (uint8_t *)sb.buf;
+	is_int(0, opdb_read(&db, data, sb.len, NULL), "is read");
+	is_int(0, opdb_check(&db, &stat, NULL), "and obeys the rules");
+	is_int(3, stat.depth, "at three levels");
+	for (size_t page = 1; page < db.used; page++) {
+		uint8_t *at = data + db.pages_at + page * db.page_bytes;
+		size_t n = le32(at);
+		for (size_t i = 0; i <= n; i++) {
+			uint8_t *link = i ? at + 8 + 12 * (i - 1) : at + 4;
+			size_t was = le32(link);
+			links++;
+			for (size_t to = 0; to < db.used + 4; to++) {
+				/* then every page, none, one past the last, and the largest numbers there are */
+				size_t v = to < db.used + 2 ? to : to == db.used + 2 ? INT32_MAX : UINT32_MAX;
+				if (v == was)
+					continue;
+				put_le32(link, v);
+				patched++;
+				if (!refused(data, sb.len)) {
+					kept++;
+					printf("# page %zu, link %zu, %zu -> %zu\n", page, i, was, v);
+				}
+			}
+			put_le32(link, was);
+		}
+	}
+	is_int(0, kept, "each of %zu links led to each other page and to wild ones: refused by rule and offset, nothing loops", links);
+	is_int((int64_t)(links * (db.used + 3)), (int64_t)patched, "in as many files as there are links and wrong pages");
+}
+
 int main(void)
 {
 	test_model();
 	test_full();
 	test_build();
 	test_file();
+	test_links();
 	return done_testing();
 }
