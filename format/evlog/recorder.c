@@ -169,7 +169,7 @@ int evlog_recorder_page(void *arg, const void *page, size_t len)
 		ret = evlog_meta_feed(&r->meta, data, pg.used, r->swap, pg.flags & PGF_LAST);
 		return ret ? ret : recorder_begin(r);
 	}
-	if (pg.stream > r->meta.n_streams)
+	if (!r->hist_writer || pg.stream > r->meta.n_streams) /* no first record, or one that no writer could take */
 		return -EBADMSG;
 	if (!pg.used)
 		return 0;

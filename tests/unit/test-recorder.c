@@ -2,6 +2,7 @@
 /* The flight recorder of pages: the newest samples, and what names them however old it is. */
 #include <errno.h>
 
+#include "format/evlog/wire.h"
 #include "format/evlog/recorder.h"
 #include "lib/tap.h"
 #include "tests/unit/evlog-gen.h"
@@ -54,8 +55,49 @@ static void saved(struct evlog_recorder *r, struct got *g)
 	strbuf_done(&g->bytes);
 }
 
+/* A first record whose size of a page no writer takes: it is refused, and so is all that follows. */
+struct odd { struct evlog_recorder *r; unsigned int pages, taken; };
+static int odd_page(void *arg, const void *page, size_t len)
+{
+	struct odd *odd = arg;
+	uint8_t copy[4096];
+	const uint32_t size = 4096, none = 5000;
+
+	if (odd->pages && len <= sizeof(copy)) {
+		memcpy(copy, page, len);
+		uint8_t *at = memmem(copy + EVLOG_PAGE_HEADER, len - EVLOG_PAGE_HEADER, &size, 4);
+		if (odd->pages == 1 && at)
+			memcpy(at, &none, 4);
+		odd->taken += !evlog_recorder_page(odd->r, copy, len);
+	} else {
+		odd->taken += !evlog_recorder_page(odd->r, page, len); /* the prefix */
+	}
+	odd->pages++;
+	return 0;
+}
+
+static void test_odd_page_size(void)
+{
+	struct odd odd = { 0 };
+	struct evlog_writer_opts o = { .page_size = 4096, .n_streams = 1, .page = odd_page, .arg = &odd };
+	struct evlog_writer *w = NULL;
+
+	evlog_recorder_new(&odd.r, 1, 1); /* each page drives out the one before */
+	is_int(0, evlog_writer_new(&w, &o), "a log with pages of 5000 bytes");
+	for (uint64_t i = 0; i < 3000; i++) {
+		struct ev e = { .type = EV_FORK, .pid = 7, .tid = (int32_t)i, .time_ns = i };
+		evlog_write(w, 1, &e);
+	}
+	evlog_writer_finish(w);
+	ok(odd.pages > 10 && odd.taken == 1, "its prefix is taken, none of its %u pages", odd.pages - 1);
+	is_int(-ENODATA, evlog_recorder_save(odd.r, to_bytes, NULL), "nothing to save");
+	evlog_writer_free(w);
+	evlog_recorder_free(odd.r);
+}
+
 int main(void)
 {
+	test_odd_page_size();
 	struct evlog_recorder *r = NULL;
 	struct evlog_recorder_stats st;
 	struct evlog_writer *w = NULL;
