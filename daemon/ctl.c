@@ -352,6 +352,7 @@ int ctl_call(const char *run_dir, const char *line, unsigned int timeout_ms, str
 	struct sockaddr_un a;
 	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	uint64_t end = util_now_ns() + timeout_ms * NSEC_PER_MSEC;
+	struct timeval patience = { .tv_sec = timeout_ms / 1000, .tv_usec = (suseconds_t)(timeout_ms % 1000) * 1000 };
 	char buf[4096];
 	int r = socket_address(&a, run_dir);
 
@@ -359,8 +360,11 @@ int ctl_call(const char *run_dir, const char *line, unsigned int timeout_ms, str
 		return -errno;
 	if (r < 0)
 		return r;
-	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
+	/* Of a daemon that is stopped the queue may be full: connecting and sending have the same patience. */
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)
 		return -errno;
+	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
 	if (send(fd, line, strlen(line), MSG_NOSIGNAL) != (ssize_t)strlen(line) || send(fd, "\n", 1, MSG_NOSIGNAL) != 1)
 		return -EPROTO;
 	for (;;) {

@@ -99,7 +99,7 @@ fuzz_fuzz_pmclog_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 fuzz_fuzz_evformats_SOURCES = fuzz/fuzz-evformats.c $(FUZZ_MAIN)
 fuzz_fuzz_evformats_LDADD = format/evlog/libevlog.la
 fuzz_fuzz_evformats_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
-EVLOG_SEEDS = fuzz/seeds/evlog/cut fuzz/seeds/evlog/random1 fuzz/seeds/evlog/random2 fuzz/seeds/evlog/random3 \
+EVLOG_SEEDS = fuzz/seeds/evlog/cut fuzz/seeds/evlog/random1 fuzz/seeds/evlog/random2 fuzz/seeds/evlog/random3 fuzz/seeds/evlog/odd-page-size \
 	fuzz/seeds/pmclog/B1 fuzz/seeds/pmclog/B1-lenient fuzz/seeds/pmclog/B2 fuzz/seeds/pmclog/B2-lenient \
 	fuzz/seeds/pmclog/B3 fuzz/seeds/pmclog/B3-lenient fuzz/seeds/pmclog/B5 fuzz/seeds/pmclog/B5-lenient \
 	fuzz/seeds/pmclog/BX1 fuzz/seeds/pmclog/BX1-lenient fuzz/seeds/pmclog/BX3 fuzz/seeds/pmclog/BX3-lenient \
@@ -133,3 +133,10 @@ fuzz_fuzz_foreign_SOURCES = fuzz/fuzz-foreign.c $(FUZZ_MAIN)
 fuzz_fuzz_foreign_LDADD = format/jit/libjit.la lib/libbase.la
 fuzz_fuzz_foreign_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 EXTRA_DIST += fuzz/seeds/foreign/jitdump fuzz/seeds/foreign/jitdump-small-steps fuzz/seeds/foreign/perfmap fuzz/seeds/foreign/opdump
+# --- the control socket
+check_PROGRAMS += fuzz/fuzz-ctl
+UNIT_TESTS += fuzz/fuzz-ctl
+fuzz_fuzz_ctl_SOURCES = fuzz/fuzz-ctl.c $(FUZZ_MAIN)
+fuzz_fuzz_ctl_LDADD = $(tests_unit_test_ctl_LDADD)
+fuzz_fuzz_ctl_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+EXTRA_DIST += fuzz/seeds/ctl/save fuzz/seeds/ctl/status fuzz/seeds/ctl/attach fuzz/seeds/ctl/bytes

@@ -158,6 +158,74 @@ static void test_stale(void)
 	ctl_close(c);
 }
 
+/* A server in our place that answers with `bytes`, `times` over, and then closes or not. */
+struct server { const char *bytes; size_t len; unsigned int times; bool closes, accepts; };
+static int against(const struct server *s, const char *what, unsigned int timeout_ms, struct strbuf *reply)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), r, status;
+	pid_t pid;
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s/opd.sock", dir);
+	unlink(a.sun_path);
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 0) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		int c = s->accepts ? accept(fd, NULL, NULL) : -1;
+		for (char byte = 0; s->accepts && byte != '\n' && recv(c, &byte, 1, 0) == 1;)
+			;
+		for (unsigned int i = 0; s->accepts && i < s->times; i++)
+			if (send(c, s->bytes, s->len, MSG_NOSIGNAL) < 0)
+				break;
+		if (s->closes)
+			_exit(0);
+		for (;;)
+			pause();
+	}
+	close(fd);
+	strbuf_reset(reply);
+	r = ctl_call(dir, what, timeout_ms, reply);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	unlink(a.sun_path);
+	return r;
+}
+
+static void test_hostile_server(void)
+{
+	static char line[1 << 16], none[8];
+	AUTO_STRBUF reply = STRBUF_INIT, half = STRBUF_INIT;
+	int held;
+
+	memset(line, 'x', sizeof(line) - 1);
+	line[sizeof(line) - 1] = '\n';
+	is_int(-ETIMEDOUT, against(&(struct server){ .accepts = true }, "status", 300, &reply), "a server that never answers");
+	is_int(-EPROTO, against(&(struct server){ .accepts = true, .closes = true }, "status", 5000, &reply), "one that closes at once");
+	is_int(-EPROTO, against(&(struct server){ .bytes = line, .len = 5, .times = 1, .accepts = true, .closes = true }, "status", 5000, &reply),
+	       "no last line");
+	is_int(-EPROTO, against(&(struct server){ .bytes = none, .len = 8, .times = 1, .accepts = true, .closes = true }, "status", 5000, &reply),
+	       "zeros");
+	is_int(-E2BIG, against(&(struct server){ .bytes = line, .len = sizeof(line), .times = 1000, .accepts = true }, "status", 20000, &reply),
+	       "an answer without end");
+	ok(reply.len <= CTL_MAX_REPLY, "is not kept");
+	for (size_t n = 0; n < 3; n++) /* of "ok\n" */
+		is_int(-EPROTO, against(&(struct server){ .bytes = "ok\n", .len = n, .times = 1, .accepts = true, .closes = true },
+						     "status", 5000, &half), "the last line cut at %zu", n);
+	is_int(0, against(&(struct server){ .bytes = "ok\n", .len = 3, .times = 1, .accepts = true, .closes = true }, "status", 5000, &half), "whole");
+
+	/* a daemon that is stopped: its queue takes one, the next would wait for ever */
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s/opd.sock", dir);
+	is_int(0, bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, 0), "a server with a queue of one");
+	held = client_socket();
+	is_int(-ETIMEDOUT, ctl_call(dir, "status", 300, &reply), "nobody takes from its queue");
+	close(held);
+	close(fd);
+	unlink(a.sun_path);
+}
+
 int main(void)
 {
 	if (!mkdtemp(dir))
@@ -165,6 +233,7 @@ int main(void)
 	test_parse();
 	test_socket();
 	test_stale();
+	test_hostile_server();
 	io_remove_tree(AT_FDCWD, dir, NULL, NULL);
 	return done_testing();
 }
