@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * jits map N FILE: writes a perf map of N lines. jits run N: a process with a jitdump of N functions in the working directory, mapped as
+ * jits map|mixed N FILE: writes a perf map of N lines, by address or not. jits run N: a process with a jitdump of N functions in the working directory, mapped as
  * perf wants it, that runs one of them for a second. jits read FILE: reads a file as the daemon does, into its timeline, and
  * looks names up; prints seconds, memory and the share of addresses found.
  */
@@ -16,18 +16,25 @@
 
 static int usage(void)
 {
-	fputs("jits map N FILE | jits run N | jits read FILE\n", stderr);
+	fputs("jits map|mixed N FILE | jits run N | jits read FILE\n", stderr);
 	return 2;
 }
 
-static int write_map(unsigned long n, const char *path)
+#define PAGE_LINES 32ul /* code of one 4 KiB page */
+
+/* mixed: as V8 does it, page by page, the pages in no order. */
+static int write_map(unsigned long n, const char *path, bool mixed)
 {
 	FILE *f = fopen(path, "w");
+	unsigned long pages = n / PAGE_LINES;
 
 	if (!f)
 		return 1;
-	for (unsigned long i = 0; i < n; i++)
-		fprintf(f, "%lx 60 JS:*function_%lu /srv/app/lib/module_%lu.js:%lu:10\n", 0x7f0000000000ul + i * 128, i, i % 977, i % 5000);
+	for (unsigned long i = 0; i < n; i++) {
+		unsigned long page = i / PAGE_LINES, at = mixed && page < pages ? page * 7919 % pages * PAGE_LINES + i % PAGE_LINES : i;
+
+		fprintf(f, "%lx 60 JS:*function_%lu /srv/app/lib/module_%lu.js:%lu:10\n", 0x7f0000000000ul + at * 128, i, i % 977, i % 5000);
+	}
 	return fclose(f) != 0;
 }
 
@@ -115,8 +122,8 @@ static int read_file(const char *path)
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && !strcmp(argv[1], "map"))
-		return write_map(strtoul(argv[2], NULL, 10), argv[3]);
+	if (argc == 4 && (!strcmp(argv[1], "map") || !strcmp(argv[1], "mixed")))
+		return write_map(strtoul(argv[2], NULL, 10), argv[3], argv[1][1] == 'i');
 	if (argc == 3 && !strcmp(argv[1], "run"))
 		return run(strtoul(argv[2], NULL, 10));
 	if (argc == 3 && !strcmp(argv[1], "read"))

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/jitblock.h"
+
 #define BLOCK 48
 #define MAX_HEAPS 64
 
@@ -19,7 +21,9 @@ struct rest { /* read for the one or two candidates of a look-up */
 };
 
 struct block { /* a look-up searches addr, then checks size, then reads one rest */
-	uint32_t n, max_size;
+	uint16_t n;
+	bool in_chunk;        /* see jitblock.h */
+	uint32_t max_size;
 	uint64_t addr[BLOCK];
 	uint32_t size_kind[BLOCK]; /* kind << KIND_SHIFT | size */
 	struct rest rest[BLOCK];
@@ -34,6 +38,8 @@ struct jittl {
 	uint64_t *reach;      /* highest end in this block and all before it */
 	struct block **blocks;
 	size_t n_blocks, room;
+	size_t near;          /* the block of the last event: the next one is often there too */
+	struct jitblock_pool pool;
 	uint64_t lo, hi;      /* bounds over regions and heaps */
 	struct jittl_heap heaps[MAX_HEAPS];
 	size_t n_heaps;
@@ -49,16 +55,32 @@ int jittl_new(struct jittl **ret)
 		return -ENOMEM;
 	j->lo = UINT64_MAX;
 	j->prune_at = 1024;
+	j->pool.bytes = sizeof(struct block);
 	*ret = j;
 	return 0;
 }
+
+static struct block *block_new(struct jittl *j)
+{
+	bool in_chunk;
+	struct block *b = jitblock_get(&j->pool, &in_chunk);
+
+	if (b) {
+		b->n = 0;
+		b->max_size = 0;
+		b->in_chunk = in_chunk;
+	}
+	return b;
+}
+
+static void block_free(struct jittl *j, struct block *b) { jitblock_put(&j->pool, b, b->in_chunk); }
 
 void jittl_free(struct jittl *j)
 {
 	if (!j)
 		return;
 	for (size_t i = 0; i < j->n_blocks; i++)
-		free(j->blocks[i]);
+		block_free(j, j->blocks[i]);
 	free(j->blocks);
 	free(j->first);
 	free(j->reach);
@@ -140,6 +162,23 @@ static size_t table_find(const struct jittl *j, uint64_t addr)
 	return (size_t)(base - j->first);
 }
 
+/* The same where events come in: they mostly go on where the last one was, or behind it. */
+static size_t table_near(struct jittl *j, uint64_t addr)
+{
+	size_t at = j->near;
+
+	if (at < j->n_blocks && j->first[at] <= addr) {
+		if (at + 1 < j->n_blocks && j->first[at + 1] <= addr)
+			at++;
+		if (at + 1 == j->n_blocks || addr < j->first[at + 1])
+			return j->near = at;
+	}
+	at = table_find(j, addr);
+	if (at < j->n_blocks)
+		j->near = at;
+	return at;
+}
+
 /* How many regions of the block start at or before addr. */
 static unsigned int block_upper(const struct block *b, uint64_t addr)
 {
@@ -191,7 +230,7 @@ static void slot_get(const struct block *b, unsigned int i, struct jittl_region 
 /* Where a region goes: behind all with the same address and an earlier or equal time. */
 static unsigned int slot_for(const struct block *b, const struct jittl_region *r)
 {
-	unsigned int i = block_upper(b, r->addr);
+	unsigned int i = b->n && b->addr[b->n - 1] < r->addr ? b->n : block_upper(b, r->addr);
 
 	while (i > 0 && b->addr[i - 1] == r->addr && b->rest[i - 1].load > r->load_ns)
 		i--;
@@ -200,7 +239,7 @@ static unsigned int slot_for(const struct block *b, const struct jittl_region *r
 
 static int block_split(struct jittl *j, size_t at, unsigned int where)
 {
-	struct block *b = j->blocks[at], *right = calloc(1, sizeof(*right));
+	struct block *b = j->blocks[at], *right = block_new(j);
 	/* Appending at the end is the rule for a growing code heap: leave the left block full. */
 	unsigned int keep = where >= BLOCK ? BLOCK - 8 : BLOCK / 2;
 	int r;
@@ -208,43 +247,53 @@ static int block_split(struct jittl *j, size_t at, unsigned int where)
 	if (!right)
 		return -ENOMEM;
 	if ((r = table_insert(j, at + 1, right)) < 0) {
-		free(right);
+		block_free(j, right);
 		return r;
 	}
-	right->n = (uint32_t)(b->n - keep);
+	right->n = (uint16_t)(b->n - keep);
 	slots_move(right, 0, b, keep, right->n);
-	b->n = (uint32_t)keep;
+	b->n = (uint16_t)keep;
 	table_fix(j, at);
 	table_fix(j, at + 1);
 	return 0;
 }
 
+/* An empty block behind all others, for a region from addr on. */
+static int block_append(struct jittl *j, uint64_t addr)
+{
+	struct block *b = block_new(j);
+	size_t at = j->n_blocks;
+	int r = b ? table_insert(j, at, b) : -ENOMEM;
+
+	if (r < 0) {
+		if (b)
+			block_free(j, b);
+		return r;
+	}
+	j->first[at] = addr;
+	j->reach[at] = at ? j->reach[at - 1] : 0;
+	return 0;
+}
+
 static int region_insert(struct jittl *j, const struct jittl_region *r)
 {
-	size_t at;
+	size_t at = j->n_blocks;
 	unsigned int i;
-	struct block *b;
+	struct block *b = at ? j->blocks[at - 1] : NULL;
 	uint64_t end = r->addr + r->size;
 	int ret;
 
-	if (!j->n_blocks) {
-		if (!(b = calloc(1, sizeof(*b))))
-			return -ENOMEM;
-		if ((ret = table_insert(j, 0, b)) < 0) {
-			free(b);
-			return ret;
-		}
-		j->first[0] = r->addr;
-		j->reach[0] = 0;
-	}
+	/* Behind everything, with no room left there: the full block stays full. */
+	if ((!b || (b->n == BLOCK && b->addr[BLOCK - 1] < r->addr)) && (ret = block_append(j, r->addr)) < 0)
+		return ret;
 	for (;;) {
-		at = table_find(j, r->addr);
+		at = table_near(j, r->addr);
 		if (at == j->n_blocks)
 			at = 0;
 		b = j->blocks[at];
 		i = slot_for(b, r);
 		/* Versions of one address may run over from the block before. */
-		while (i == 0 && at > 0 && j->first[at] == r->addr) {
+		while (i == 0 && b->n && at > 0 && j->first[at] == r->addr) {
 			b = j->blocks[--at];
 			i = slot_for(b, r);
 		}
@@ -272,9 +321,11 @@ static int region_insert(struct jittl *j, const struct jittl_region *r)
  */
 static bool region_at(struct jittl *j, uint64_t addr, uint64_t id, size_t *ret_at, unsigned int *ret_i)
 {
-	size_t at = table_find(j, addr);
+	size_t at = table_near(j, addr);
 
 	if (at == j->n_blocks)
+		return false;
+	if (j->blocks[at]->n && j->blocks[at]->addr[j->blocks[at]->n - 1] < addr)
 		return false;
 	for (;; at--) {
 		struct block *b = j->blocks[at];
@@ -620,7 +671,47 @@ static void block_compact(struct block *b, const uint8_t *drop)
 			slots_move(b, n, b, i, 1);
 		n++;
 	}
-	b->n = (uint32_t)n;
+	b->n = (uint16_t)n;
+}
+
+/* Few blocks over many chunks: all move together, so that the chunks go back. */
+static void repack(struct jittl *j)
+{
+	struct jitblock_pool fresh = { .bytes = sizeof(struct block) }, old = j->pool;
+	size_t n = 0;
+
+	if (jitblock_bytes(&old) / 2 < j->n_blocks * sizeof(struct block))
+		return;
+	j->pool = fresh;
+	for (; n < j->n_blocks; n++) {
+		struct block *from = j->blocks[n], *to = block_new(j);
+		bool in_chunk;
+
+		if (!to)
+			break;
+		in_chunk = to->in_chunk;
+		*to = *from;
+		to->in_chunk = in_chunk;
+		j->blocks[n] = to;
+		jitblock_put(&old, from, from->in_chunk);
+	}
+	jitblock_join(&j->pool, &old); /* what is left where memory ended */
+}
+
+static void table_shrink(struct jittl *j)
+{
+	size_t room = MAX(j->n_blocks * 2, (size_t)8);
+	void *p;
+
+	if (j->n_blocks > j->room / 4)
+		return;
+	j->room = room;
+	if ((p = realloc(j->first, room * sizeof(*j->first))))
+		j->first = p;
+	if ((p = realloc(j->reach, room * sizeof(*j->reach))))
+		j->reach = p;
+	if ((p = realloc(j->blocks, room * sizeof(*j->blocks))))
+		j->blocks = p;
 }
 
 void jittl_prune(struct jittl *j, uint64_t now_ns, const uint64_t *pins, size_t n_pins)
@@ -658,15 +749,18 @@ void jittl_prune(struct jittl *j, uint64_t now_ns, const uint64_t *pins, size_t 
 		/* Small neighbours are joined, so that memory follows what lives. */
 		if (prev && prev->n + b->n <= BLOCK * 3 / 4) {
 			slots_move(prev, prev->n, b, 0, b->n);
-			prev->n = (uint32_t)(prev->n + b->n);
-			free(b);
+			prev->n = (uint16_t)(prev->n + b->n);
+			block_free(j, b);
 		} else if (b->n == 0) {
-			free(b);
+			block_free(j, b);
 		} else {
 			j->blocks[out++] = b;
 		}
 	}
 	j->n_blocks = out;
+	j->near = 0;
+	repack(j);
+	table_shrink(j);
 	for (size_t at = 0; at < out; at++)
 		table_fix(j, at);
 	j->prune_at = 2 * j->n_dead + j->n / 4 + 1024;
@@ -676,7 +770,7 @@ void jittl_stats(const struct jittl *j, struct jittl_stats *ret)
 {
 	*ret = (struct jittl_stats){
 		.n_regions = j->n, .n_loads = j->n_loads, .n_bad = j->n_bad, .n_pruned = j->n_pruned,
-		.bytes = sizeof(*j) + j->n_blocks * sizeof(struct block) +
+		.bytes = sizeof(*j) + jitblock_bytes(&j->pool) +
 			 j->room * (sizeof(*j->first) + sizeof(*j->reach) + sizeof(*j->blocks)),
 	};
 }

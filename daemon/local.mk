@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 noinst_LTLIBRARIES += daemon/libresolver.la daemon/libpipeline.la daemon/liblive.la
 daemon_libresolver_la_SOURCES = daemon/resolver.h daemon/resolver.c daemon/procs.h daemon/procs.c \
-	daemon/jittl.h daemon/jittl.c daemon/maps.h daemon/maps.c
+	daemon/jittl.h daemon/jittl.c daemon/jitblock.h daemon/jitblock.c daemon/maps.h daemon/maps.c
 daemon_libpipeline_la_SOURCES = daemon/account.h daemon/account.c daemon/pipeline.h daemon/pipeline.c
 daemon_libpipeline_la_LIBADD = daemon/libresolver.la format/evlog/libevlog.la session/libsession.la
 daemon_liblive_la_SOURCES = daemon/live.h daemon/live.c daemon/found.h daemon/found.c
@@ -16,8 +16,9 @@ daemon_opd_SOURCES = daemon/opd.c
 daemon_opd_LDADD = $(live_libs)
 
 # Tests of daemon/ and control/ (tests/unit, tests/cli)
-check_PROGRAMS += tests/unit/test-resolver
-UNIT_TESTS += tests/unit/test-resolver
+check_PROGRAMS += tests/unit/test-resolver tests/unit/test-jittl
+UNIT_TESTS += tests/unit/test-resolver tests/unit/test-jittl
+tests_unit_test_jittl_LDADD = daemon/libresolver.la lib/libbase.la
 tests_unit_test_resolver_LDADD = daemon/libresolver.la lib/libbase.la
 check_PROGRAMS += tests/unit/test-ctl tests/unit/test-pipeline
 UNIT_TESTS += tests/unit/test-ctl tests/unit/test-pipeline

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The timeline at sizes where its memory comes in chunks, with regions in and out of order, and what it gives back. */
+#include "daemon/jittl.h"
+
+#include "lib/tap.h"
+
+#define N 400000u
+#define BASE UINT64_C(0x7f0000000000)
+
+static bool post(struct jittl *j, uint8_t type, uint32_t i, uint64_t time_ns)
+{
+	struct jit_event e = { .type = type, .addr = BASE + i * 128ul, .size = 96, .time_ns = time_ns, .id = i + 1, .image_offset = i * 16ul };
+
+	return jittl_event(j, &e) == 0;
+}
+
+static uint32_t wrong(const struct jittl *j, uint64_t t, bool there)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < N; i++) {
+		struct jittl_find f;
+
+		jittl_find(j, BASE + i * 128ul + 95, t, &f);
+		n += there ? !f.has_live || f.live.id != i + 1 || f.live.image_offset != i * 16ul : f.has_live;
+		jittl_find(j, BASE + i * 128ul + 96, t, &f);
+		n += f.has_live;
+	}
+	return n;
+}
+
+static uint64_t bytes_of(const struct jittl *j)
+{
+	struct jittl_stats st;
+
+	jittl_stats(j, &st);
+	return st.bytes;
+}
+
+/* step 1: by address; else in an order that meets each once (N and step have no common factor). */
+static void fill_and_prune(uint32_t step, const char *how, double most_bytes)
+{
+	struct jittl *j;
+	uint64_t full, i;
+	bool good = true;
+
+	if (jittl_new(&j) < 0)
+		return;
+	for (i = 0; i < N; i++)
+		good &= post(j, JIT_EVENT_LOAD, (uint32_t)(i * step % N), 1000 + i);
+	full = bytes_of(j);
+	ok(good && wrong(j, 1000 + N, true) == 0, "%s: each address has its region", how);
+	ok((double)full / N <= most_bytes, "%s: %.1f bytes a region, at most %.0f", how, (double)full / N, most_bytes);
+	for (i = 0; i < N; i++)
+		good &= i % 1000 == 0 || post(j, JIT_EVENT_UNLOAD, (uint32_t)(i * step % N), 2 * N);
+	jittl_prune(j, 3 * N, NULL, 0);
+	ok(good && bytes_of(j) < full / 10, "%s: memory follows what lives: %llu of %llu bytes are kept", how, (unsigned long long)bytes_of(j),
+	   (unsigned long long)full);
+	for (i = 0; i < N; i++)
+		good &= i % 1000 == 0 || post(j, JIT_EVENT_LOAD, (uint32_t)(i * step % N), 4 * N + i);
+	ok(good && wrong(j, 5 * N, true) == 0, "%s: filled again, each address has its region", how);
+	for (i = 0; i < N; i++)
+		good &= post(j, JIT_EVENT_UNLOAD, (uint32_t)i, 6 * N);
+	ok(good && wrong(j, 7 * N, false) == 0, "%s: unloaded, none has", how);
+	jittl_free(j);
+}
+
+int main(void)
+{
+	fill_and_prune(1, "by address", 48);
+	fill_and_prune(N - 1, "backwards", 100);
+	fill_and_prune(7919, "in no order", 90);
+	return done_testing();
+}
