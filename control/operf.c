@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "control/operf.h"
+#include "control/runtimes.h"
 #include "lib/msg.h"
 
 enum { KEY_NO_AGENTS = 256, KEY_AGENTS, KEY_REPLAY, KEY_FROM, KEY_TO, KEY_KEEP_LOG, KEY_FLIGHT, KEY_JIT_DIR, KEY_FREQ, KEY_LIST, KEY_USAGE };
@@ -33,7 +34,8 @@ static const struct argp_option options[] = {
 	{ "from", KEY_FROM, "SECONDS", 0, "with --replay: only samples so long after the first one", 3 },
 	{ "to", KEY_TO, "SECONDS", 0, "with --replay: only samples before that", 3 },
 	{ 0, 0, 0, 0, "Virtual machines:", 4 },
-	{ "no-agents", KEY_NO_AGENTS, 0, 0, "do not give agents to virtual machines", 4 },
+	{ "no-agents", KEY_NO_AGENTS, "VM[,VM…]", OPTION_ARG_OPTIONAL,
+	  "do not give agents and switches to virtual machines, or to these: java, mono, node, php, erlang, lua, pypy, dotnet, python, jitapi", 4 },
 	{ "agents", KEY_AGENTS, "HOW", 0, "env: also through JAVA_TOOL_OPTIONS, of which Java tells on stderr; none: as --no-agents", 4 },
 	{ "jit-dir", KEY_JIT_DIR, "DIR", 0, "where agents keep images of JIT code while the program runs", 4 },
 	{ 0, 0, 0, 0, "Other:", 5 },
@@ -94,6 +96,17 @@ static void add_events(struct operf *o, char *list, struct argp_state *state)
 	}
 }
 
+static void no_agents(struct operf *o, const char *list, struct argp_state *state)
+{
+	const char *bad;
+	size_t len;
+
+	if (!list)
+		o->no_agents = RUNTIMES_ALL;
+	else if (runtimes_parse(list, &o->no_agents, &bad, &len) < 0)
+		argp_error(state, "--no-agents: there is no '%.*s' among %s", (int)len, bad, runtimes_known());
+}
+
 static double seconds(const char *s, const char *what, struct argp_state *state)
 {
 	char *end;
@@ -151,12 +164,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_REPLAY: o->replay = arg; break;
 	case KEY_FROM: o->from_s = seconds(arg, "--from", state); break;
 	case KEY_TO: o->to_s = seconds(arg, "--to", state); break;
-	case KEY_NO_AGENTS: o->no_agents = true; break;
+	case KEY_NO_AGENTS: no_agents(o, arg, state); break;
 	case KEY_AGENTS:
 		if (!strcmp(arg, "env"))
 			o->agents_env = true;
 		else if (!strcmp(arg, "none"))
-			o->no_agents = true;
+			o->no_agents = RUNTIMES_ALL;
 		else if (strcmp(arg, "auto"))
 			argp_error(state, "--agents: env, auto or none, not '%s'", arg);
 		break;

@@ -28,7 +28,8 @@ struct operf {
 	const char *session_dir, *jit_dir, *vmlinux;
 	bool keep_log;
 	uint64_t flight_bytes;
-	bool no_agents, agents_env;
+	unsigned int no_agents;     /* RUNTIMES_… that are left alone */
+	bool agents_env;
 };
 
 /* A run, live or replayed, to the session. The exit status for main. */

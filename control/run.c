@@ -76,7 +76,8 @@ static int signals_open(struct run *r)
 static int agents_open(struct run *r)
 {
 	struct agents_opts ao = {
-		.size = sizeof(ao), .off = r->o->no_agents, .env = r->o->agents_env, .jit_dir = r->o->jit_dir,
+		.size = sizeof(ao), .off = r->o->no_agents == RUNTIMES_ALL, .no_java = r->o->no_agents & RUNTIMES_JAVA,
+		.no_mono = r->o->no_agents & RUNTIMES_MONO, .env = r->o->agents_env, .jit_dir = r->o->jit_dir,
 	};
 
 	return agents_new(&r->agents, &ao);
@@ -201,7 +202,7 @@ static int live_open_for(struct run *r)
 	struct live_opts lo = {
 		.pipeline = r->pipeline, .sampler = r->sampler, .agents = r->agents, .session_dir = r->o->session_dir,
 		.attach_at_start = r->o->n_pids > 0,
-		.remove_maps = r->o->command && !r->o->no_agents && !runtimes_asked_already(r->o->command),
+		.remove_maps_of = r->o->command && !runtimes_asked_already(r->o->command) ? runtimes_asked(r->o->no_agents) : NULL,
 	};
 	int e = live_new(&r->live, &lo);
 

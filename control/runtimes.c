@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/msg.h"
@@ -10,7 +11,25 @@
 #define NODE_SWITCH "--perf-basic-prof-only-functions" /* unlike --perf-basic-prof it leaves no V8 log behind */
 #define OTP_MIN 25
 
+static const struct {
+	const char *name;
+	unsigned int bit;
+	const char *programs[2];    /* write a map where we ask for it */
+} known[] = {
+	{ "java", RUNTIMES_JAVA, { 0 } },
+	{ "mono", RUNTIMES_MONO, { 0 } },
+	{ "node", RUNTIMES_NODE, { "node" } },
+	{ "php", RUNTIMES_PHP, { "php" } },
+	{ "erlang", RUNTIMES_ERLANG, { "beam", "erl" } },
+	{ "lua", RUNTIMES_LUA, { 0 } },
+	{ "pypy", RUNTIMES_PYPY, { "pypy" } },
+	{ "dotnet", RUNTIMES_DOTNET, { "dotnet" } },
+	{ "python", RUNTIMES_PYTHON, { "python" } },
+	{ "jitapi", RUNTIMES_JITAPI, { 0 } },
+};
+
 struct runtime {
+	unsigned int bit;
 	const char *prefix;         /* of the base name; what follows may be digits, dots and dashes */
 	const char *const *args;    /* put in behind argv[0] */
 	const char *already;        /* an argument that begins so: the user has decided */
@@ -70,17 +89,64 @@ static const char *const php_args[] = { "-d", "opcache.jit_debug=16", NULL };
 static const char *const erl_args[] = { "+JPperf", "map", NULL };
 
 static const struct runtime runtimes[] = {
-	{ "node", node_args, "--perf-", NULL },
-	{ "nodejs", node_args, "--perf-", NULL },
-	{ "php", php_args, "opcache.jit_debug", NULL },
-	{ "erl", erl_args, "+JPperf", otp_has_jit },
+	{ RUNTIMES_NODE, "node", node_args, "--perf-", NULL },
+	{ RUNTIMES_NODE, "nodejs", node_args, "--perf-", NULL },
+	{ RUNTIMES_PHP, "php", php_args, "opcache.jit_debug", NULL },
+	{ RUNTIMES_ERLANG, "erl", erl_args, "+JPperf", otp_has_jit },
 };
 
-static const struct runtime *runtime_of(char **argv)
+int runtimes_parse(const char *list, unsigned int *off, const char **bad, size_t *bad_len)
+{
+	unsigned int found = 0;
+
+	for (const char *s = list;; s++) {
+		size_t n = strcspn(s, ","), i;
+
+		for (i = 0; i < ARRAY_SIZE(known); i++)
+			if (strlen(known[i].name) == n && !memcmp(known[i].name, s, n))
+				break;
+		if (i == ARRAY_SIZE(known)) {
+			*bad = s;
+			*bad_len = n;
+			return -EINVAL;
+		}
+		found |= known[i].bit;
+		s += n;
+		if (!*s)
+			break;
+	}
+	*off |= found;
+	return 0;
+}
+
+const char *runtimes_known(void)
+{
+	static char text[128];
+
+	text[0] = '\0';
+	for (size_t i = 0, n = 0; i < ARRAY_SIZE(known) && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? "," : "", known[i].name);
+	return text;
+}
+
+const char *const *runtimes_asked(unsigned int off)
+{
+	static const char *asked[2 * ARRAY_SIZE(known) + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(known[i].programs); k++)
+			if (known[i].programs[k] && !(off & known[i].bit))
+				asked[n++] = known[i].programs[k];
+	asked[n] = NULL;
+	return asked;
+}
+
+static const struct runtime *runtime_of(char **argv, unsigned int off)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++) {
 		const struct runtime *rt = &runtimes[i];
-		if (!is_called(argv[0], rt->prefix) || (rt->understands && !rt->understands(argv[0])))
+		if (rt->bit & off || !is_called(argv[0], rt->prefix) || (rt->understands && !rt->understands(argv[0])))
 			continue;
 		for (size_t k = 1; argv[k]; k++)
 			if (!strncmp(argv[k], rt->already, strlen(rt->already)))
@@ -92,7 +158,7 @@ static const struct runtime *runtime_of(char **argv)
 
 int runtimes_prepare_command(char ***argv, const struct runtimes_opts *o, struct strbuf *said)
 {
-	const struct runtime *rt = o->off || !(*argv)[0] ? NULL : runtime_of(*argv);
+	const struct runtime *rt = (*argv)[0] ? runtime_of(*argv, o->off) : NULL;
 	size_t n = 0, extra = 0;
 	char **out;
 
@@ -154,7 +220,7 @@ static int lua_environment(const struct runtimes_opts *o)
 {
 	AUTO_STRBUF sb = STRBUF_INIT_CAP(16384);
 
-	if (!o->lua || !o->libopagent || strpbrk(o->lua, "'\\\n") || strpbrk(o->libopagent, "'\\\n"))
+	if (o->off & RUNTIMES_LUA || !o->lua || !o->libopagent || strpbrk(o->lua, "'\\\n") || strpbrk(o->libopagent, "'\\\n"))
 		return 0;
 	strbuf_addf(&sb, "if jit then local f = loadfile('%s') if f then pcall(f, '%s') end end", o->lua, o->libopagent);
 	if (sb.error)
@@ -168,7 +234,7 @@ static int php_environment(const struct runtimes_opts *o)
 	AUTO_STRBUF sb = STRBUF_INIT_CAP(16384);
 	const char *was = getenv("PHP_INI_SCAN_DIR");
 
-	if (!o->php_dir || strchr(o->php_dir, ':'))
+	if (o->off & RUNTIMES_PHP || !o->php_dir || strchr(o->php_dir, ':'))
 		return 0;
 	strbuf_addf(&sb, "%s:%s", was ? was : "", o->php_dir);
 	if (sb.error)
@@ -176,36 +242,43 @@ static int php_environment(const struct runtimes_opts *o)
 	return env_set("PHP_INI_SCAN_DIR", sb.buf, true);
 }
 
+static int erlang_environment(const char *program, const struct runtimes_opts *o)
+{
+	static const char *const tools[] = { "elixir", "mix", "iex", "rebar3", "escript" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(tools); i++)
+		if (!(o->off & RUNTIMES_ERLANG) && is_called(program, tools[i]) && otp_has_jit("erl"))
+			return env_add("ERL_FLAGS", "+JPperf map", "+JPperf");
+	return 0;
+}
+
+/* Quiet, and without meaning to everybody else. */
+static int quiet_environment(const struct runtimes_opts *o)
+{
+	int r = o->off & RUNTIMES_DOTNET ? 0 : env_set("DOTNET_PerfMapEnabled", "1", false);
+
+	return r < 0 || !o->callgraph || o->off & RUNTIMES_PYTHON ? r : env_set("PYTHONPERFSUPPORT", "1", false);
+}
+
 int runtimes_environment(const char *program, const struct runtimes_opts *o)
 {
-	static const char *const otp_tools[] = { "elixir", "mix", "iex", "rebar3", "escript" };
-	int set = 0, r;
+	int r;
 
-	if (o->off)
-		return 0;
-	if ((r = env_add("NODE_OPTIONS", NODE_SWITCH, "--perf-")) < 0)
+	if (!(o->off & RUNTIMES_NODE) && (r = env_add("NODE_OPTIONS", NODE_SWITCH, "--perf-")) < 0)
 		return r;
-	set |= r;
-	for (size_t i = 0; i < ARRAY_SIZE(otp_tools); i++)
-		if (is_called(program, otp_tools[i]) && otp_has_jit("erl")) {
-			if ((r = env_add("ERL_FLAGS", "+JPperf map", "+JPperf")) < 0)
-				return r;
-			set |= r;
-		}
-	if (o->mono && (r = env_add("MONO_ENV_OPTIONS", "--profile=oprofile", "--profile")) < 0)
+	if ((r = erlang_environment(program, o)) < 0)
+		return r;
+	if (!(o->off & RUNTIMES_MONO) && o->mono && (r = env_add("MONO_ENV_OPTIONS", "--profile=oprofile", "--profile")) < 0)
 		return r;
 	if ((r = lua_environment(o)) < 0 || (r = php_environment(o)) < 0)
 		return r;
-	if (o->jitapi && (r = env_set("INTEL_JIT_PROFILER64", o->jitapi, false)) < 0)
+	if (!(o->off & RUNTIMES_JITAPI) && o->jitapi && (r = env_set("INTEL_JIT_PROFILER64", o->jitapi, false)) < 0)
 		return r;
 	/* PyPy logs to stderr where the file cannot be made: only for the command itself, whose /tmp is ours. */
-	if ((o->env || (is_called(program, "pypy") && access("/tmp", W_OK) == 0)) &&
+	if (!(o->off & RUNTIMES_PYPY) && (o->env || (is_called(program, "pypy") && access("/tmp", W_OK) == 0)) &&
 	    (r = env_set("PYPYLOG", "jit-backend-addr:/tmp/opjit-pypy-%d.log", false)) < 0)
 		return r;
-	/* Quiet, and without meaning to everybody else. */
-	if ((r = env_set("DOTNET_PerfMapEnabled", "1", false)) < 0 || (o->callgraph && (r = env_set("PYTHONPERFSUPPORT", "1", false)) < 0))
-		return r;
-	return 1 | set;
+	return (r = quiet_environment(o)) < 0 ? r : 0;
 }
 
 bool runtimes_asked_already(char *const argv[])

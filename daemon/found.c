@@ -41,7 +41,7 @@ struct found {
 	found_fn *fn;
 	found_refused_fn *refused;
 	void *arg;
-	bool remove_maps;
+	const char *const *remove_maps_of;
 	struct watch **w;
 	size_t n, room;
 	struct u64map by_pid;  /* pid -> index + 1 */
@@ -104,7 +104,6 @@ static char *read_tmpdir(const struct found *f, int32_t pid)
 /* Programs with maps of their own accord keep them. */
 static void read_runtime(const struct found *f, struct watch *w)
 {
-	static const char *const runtimes[] = { "node", "php", "beam", "erl", "dotnet", "python", "pypy" };
 	char path[256], exe[4096];
 	const char *base;
 	ssize_t n;
@@ -113,8 +112,8 @@ static void read_runtime(const struct found *f, struct watch *w)
 	n = readlink(path, exe, sizeof(exe) - 1);
 	exe[MAX(n, (ssize_t)0)] = '\0';
 	base = strrchr(exe, '/');
-	for (size_t i = 0; base && i < ARRAY_SIZE(runtimes); i++)
-		w->asked |= !strncmp(base + 1, runtimes[i], strlen(runtimes[i]));
+	for (const char *const *name = f->remove_maps_of; base && name && *name; name++)
+		w->asked |= !strncmp(base + 1, *name, strlen(*name));
 	w->is_pypy = base && !strncmp(base + 1, "pypy", 4);
 }
 
@@ -321,7 +320,7 @@ static void on_fork(struct found *f, const struct ev *e)
 		w->gdb_due = gdb;
 }
 
-void found_remove_maps(struct found *f, bool on) { f->remove_maps = on; }
+void found_remove_maps_of(struct found *f, const char *const *programs) { f->remove_maps_of = programs; }
 
 /* The file stays open in its source: only the name goes. */
 static void remove_file(const struct watch *w, const char *in, const char *name)
@@ -372,7 +371,7 @@ int found_event(struct found *f, const struct ev *e)
 		w = watch_of(f, e->pid);
 		if (w)
 			r = look(f, w, e->time_ns);
-		if (w && f->remove_maps)
+		if (w)
 			remove_asked_for(w);
 		watch_drop(f, e->pid);
 		return r;

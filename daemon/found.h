@@ -17,8 +17,11 @@ typedef int found_fn(void *arg, struct jit_source *s, int32_t pid, uint64_t time
 typedef void found_refused_fn(void *arg, int32_t pid, const char *why);
 
 int found_new(struct found **ret, const char *proc_root, found_fn *fn, found_refused_fn *refused, void *arg);
-/* Maps of processes that end from now on are removed once they are read: we had asked for them. */
-void found_remove_maps(struct found *f, bool on);
+/*
+ * Maps of these programs (a NULL-terminated list of how their names begin, which must live as long) are removed once
+ * they are read: we had asked for them.
+ */
+void found_remove_maps_of(struct found *f, const char *const *programs);
 void found_free(struct found *f);
 /* Each EV_MMAP, EV_COMM (exec), EV_FORK and EV_EXIT. 0 or what fn returned. */
 int found_event(struct found *f, const struct ev *e);

@@ -66,7 +66,7 @@ int live_new(struct live **ret, const struct live_opts *o)
 		live_free(l);
 		return -ENOMEM;
 	}
-	found_remove_maps(l->found, o->remove_maps);
+	found_remove_maps_of(l->found, o->remove_maps_of);
 	*ret = l;
 	return 0;
 }

@@ -18,7 +18,7 @@ struct live_opts {
 	const char *session_dir;    /* images go to DIR/jit/INSTANCE/N.jo */
 	const char *registry;       /* file that gets a line for each instance found; NULL = none */
 	const char *proc_root;      /* NULL = /proc */
-	bool remove_maps;           /* perf maps were asked for by us: they go when they are read */
+	const char *const *remove_maps_of; /* programs whose perf maps were asked for by us: they go when they are read; NULL = none */
 	bool attach_at_start;       /* VMs that run already get an agent at once (--pid) */
 };
 

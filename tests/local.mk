@@ -97,8 +97,8 @@ CLI_TESTS += tests/cli/abi.sh tests/cli/archive.sh tests/cli/oprofile.sh tests/c
 EXTRA_DIST += tests/cli/abi.sh tests/cli/archive.sh tests/cli/oprofile.sh tests/cli/abi-jvm.sh
 CLI_TESTS += tests/cli/opagent-abi.sh tests/cli/opagent-outside.sh
 EXTRA_DIST += tests/cli/opagent-abi.sh tests/cli/opagent-outside.sh tests/abi/libopagent.abi doc/format-ring.md doc/format-image.md
-CLI_TESTS += tests/cli/runtimes.sh
-EXTRA_DIST += tests/cli/runtimes.sh tests/hot/hot.js tests/hot/hot.php tests/hot/hot.erl tests/hot/hot.lua tests/hot/hot.py tests/hot/hot.cs tests/hot/hot.java
+CLI_TESTS += tests/cli/runtimes.sh tests/cli/no-agents.sh
+EXTRA_DIST += tests/cli/runtimes.sh tests/cli/no-agents.sh tests/hot/hot.js tests/hot/hot.php tests/hot/hot.erl tests/hot/hot.lua tests/hot/hot.py tests/hot/hot.cs tests/hot/hot.java
 # fakejit: a JIT with a known truth, and the judge of what was made of it
 check_PROGRAMS += tests/fakejit/fakejit tests/fakejit/judge
 tests_fakejit_fakejit_SOURCES = tests/fakejit/fakejit.c tests/fakejit/post.c tests/fakejit/post.h
