@@ -65,6 +65,7 @@ struct slot {
 struct opevlog_ring {
 	uint64_t magic;
 	uint32_t page_size, n, stream, overwrite, tsc, pages_at;
+	uint32_t mask;          /* n - 1 if that is a mask, else 0: no division then */
 	uint16_t words[10];
 	/* the writer's */
 	uint64_t pos __attribute__((aligned(64)));
@@ -74,6 +75,11 @@ struct opevlog_ring {
 	uint64_t read_seq __attribute__((aligned(64)));
 	struct slot slots[] __attribute__((aligned(64)));
 };
+
+static inline struct slot *slot_of(struct opevlog_ring *r, uint64_t page)
+{
+	return &r->slots[r->mask ? page & r->mask : page % r->n];
+}
 
 /* --- making -------------------------------------------------------------------------------------------- */
 static int opts_read(struct opevlog_ring_opts *o, const struct opevlog_ring_opts *from)
@@ -88,6 +94,11 @@ static int opts_read(struct opevlog_ring_opts *o, const struct opevlog_ring_opts
 	    o->n_pages < 2 || o->n_pages > 4096 || !o->stream || o->stream > EVLOG_MAX_STREAMS)
 		return -EINVAL;
 	return 0;
+}
+
+static uint32_t mask_of(uint32_t n)
+{
+	return n & (n - 1) ? 0 : n - 1;
 }
 
 static size_t pages_offset(uint32_t n)
@@ -114,6 +125,7 @@ struct opevlog_ring *opevlog_ring_make(void *mem, size_t bytes, const struct ope
 	memset(r, 0, pages_offset(o.n_pages));
 	r->page_size = o.page_size;
 	r->n = o.n_pages;
+	r->mask = mask_of(r->n);
 	r->stream = o.stream;
 	r->overwrite = !!o.overwrite;
 	r->tsc = o.tsc && HAVE_TSC;
@@ -139,7 +151,7 @@ struct opevlog_ring *opevlog_ring_attach(void *mem, size_t bytes)
 	o.n_pages = r->n;
 	o.stream = r->stream;
 	if (!o.page_size || !o.n_pages || !opevlog_ring_bytes(&o) || bytes < opevlog_ring_bytes(&o) ||
-	    r->pages_at != pages_offset(r->n))
+	    r->pages_at != pages_offset(r->n) || r->mask != mask_of(r->n))
 		return NULL;
 	return r;
 }
@@ -175,7 +187,7 @@ static inline uint8_t *page_mem(const struct opevlog_ring *r, uint32_t mem)
 /* Was page q closed, and are all events in it that it has room for? *words: what it has. */
 static bool page_complete(struct opevlog_ring *r, uint64_t q, uint32_t *words)
 {
-	struct slot *s = &r->slots[q % r->n];
+	struct slot *s = slot_of(r, q);
 	uint64_t pos = ld(&r->pos), c, f;
 	uint32_t final;
 
@@ -203,14 +215,14 @@ static bool page_free(struct opevlog_ring *r, uint64_t p)
 
 	if (!r->overwrite)
 		return p - ld(&r->read_seq) < r->n;
-	return SLOT_TAKEN(ld(&r->slots[p % r->n].word)) || page_complete(r, p - r->n, &words);
+	return SLOT_TAKEN(ld(&slot_of(r, p)->word)) || page_complete(r, p - r->n, &words);
 }
 
 /* Makes the slot page p's, whoever comes first: the one who reserved its beginning or a handler that interrupted that
  * one. The memory page. */
 static uint32_t page_enter(struct opevlog_ring *r, uint64_t p)
 {
-	struct slot *s = &r->slots[p % r->n];
+	struct slot *s = slot_of(r, p);
 
 	for (;;) {
 		uint64_t c = ld(&s->commit), w = ld(&s->word);
@@ -232,7 +244,7 @@ static uint32_t page_enter(struct opevlog_ring *r, uint64_t p)
 static void page_switch(struct opevlog_ring *r, uint64_t old)
 {
 	uint64_t page = POS_PAGE(old), f, mine = COMMIT(page - 1, 0, POS_PREV(old));
-	struct slot *before = &r->slots[(page - 1) % r->n];
+	struct slot *before = slot_of(r, page - 1);
 
 	/* The length of the page before stands in pos alone so far: it is put down before pos forgets it. */
 	f = ld(&before->final);
@@ -352,7 +364,7 @@ int opevlog_write(struct opevlog_ring *r, uint32_t id, const void *payload, uint
 		memcpy(p, payload, 16);
 	else if (bytes)
 		memcpy(p, payload, bytes & ~3u);
-	commit_add(&r->slots[at.page % r->n].commit, COMMIT(0, 1, at.need));
+	commit_add(&slot_of(r, at.page)->commit, COMMIT(0, 1, at.need));
 	return 0;
 }
 
@@ -372,7 +384,7 @@ int opevlog_reader_init(struct opevlog_reader *rd, struct opevlog_ring *r)
 	 * could put down. */
 	for (;;) {
 		bool used[4097] = { false };
-		uint64_t w = ld(&r->slots[seq % r->n].word);
+		uint64_t w = ld(&slot_of(r, seq)->word);
 		if (SLOT_TAKEN(w) && SLOT_PAGE(w) == seq && POS_PAGE(ld(&r->pos)) > seq) {
 			st(&r->read_seq, ++seq);
 			continue;
@@ -465,7 +477,7 @@ int opevlog_reader_take(struct opevlog_reader *rd, int dead, const void **page, 
 			seq = top - r->n;
 		if (seq >= top)
 			return 0;
-		s = &r->slots[seq % r->n];
+		s = slot_of(r, seq);
 		w = ld(&s->word);
 		if (SLOT_PAGE(w) != seq || SLOT_TAKEN(w)) {
 			if (!r->overwrite && SLOT_PAGE(w) < seq)
