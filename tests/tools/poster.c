@@ -9,20 +9,25 @@
  *	forever       post without end              noclose exit without saying goodbye
  *	threads=T     N by each of T threads        v1      through the drop-in interface
  *	dry           make code and names, post nothing
+ *	rest=MS       sleep after each 500 of thread 0; then prints "rested N waited W": its voluntary context switches
  * Prints the instance's directory, then "posted N failed M" and after SIGTERM-less work ends.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* RUSAGE_THREAD */
+#endif
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "libopagent/opagent.h"
 
 static struct opagent_open_opts open_opts = { .size = sizeof(open_opts) };
-static unsigned long n = 1000, size, threads = 1;
+static unsigned long n = 1000, size, threads = 1, rest, rests;
 static int unload, lines, keep, quiet, forever, noclose, v1, dry;
 static struct opagent *agent;
 static op_agent_t agent1;
@@ -75,10 +80,20 @@ static void *work(void *arg)
 {
 	unsigned long thread = (unsigned long)(uintptr_t)arg;
 	uint8_t *code = malloc(size > 256 ? size : 256);
+	struct rusage before, after;
 
-	for (unsigned long i = 0; code && (forever || i < n); i++)
+	getrusage(RUSAGE_THREAD, &before);
+	for (unsigned long i = 0; code && (forever || i < n); i++) {
 		if (post(i, thread, code) < 0)
 			__atomic_fetch_add(&failed, 1, __ATOMIC_RELAXED);
+		if (rest && !thread && i % 500 == 499) {
+			usleep((useconds_t)rest * 1000);
+			rests++;
+		}
+	}
+	getrusage(RUSAGE_THREAD, &after);
+	if (rest && !thread)
+		printf("rested %lu waited %ld\n", rests, after.ru_nvcsw - before.ru_nvcsw);
 	free(code);
 	return NULL;
 }
@@ -93,6 +108,7 @@ static int option(char *o)
 	else if (!strncmp(o, "max=", 4)) open_opts.max_bytes = v;
 	else if (!strncmp(o, "dir=", 4)) open_opts.dir = eq + 1;
 	else if (!strncmp(o, "threads=", 8)) threads = v;
+	else if (!strncmp(o, "rest=", 5)) rest = v;
 	else if (!strcmp(o, "unload")) unload = 1;
 	else if (!strcmp(o, "lines")) lines = 1;
 	else if (!strcmp(o, "keep")) keep = 1;
