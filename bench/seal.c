@@ -126,7 +126,7 @@ static void post(struct opagent *a, FILE *dump, uint64_t i)
 static int measured(char **argv)
 {
 	struct rusage u;
-	int status;
+	int status = 0;
 	pid_t pid = fork();
 
 	if (pid == 0) {

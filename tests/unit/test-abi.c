@@ -211,7 +211,6 @@ static void test_refused(void)
 	};
 	uint8_t v[1024];
 	size_t n;
-	AUTO_STRBUF sb = STRBUF_INIT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		n = bytes_of(bad[i].name, v);
