@@ -495,6 +495,17 @@ static uint32_t line_str(struct strbuf *sb, const char *s, size_t len)
 	return at;
 }
 
+/* Appends what was gathered, and frees it: a section and its parts together would be the peak of the memory. */
+static void part_out(struct strbuf *sb, struct strbuf *part)
+{
+	strbuf_add(sb, strbuf_str(part), part->len);
+	if (part->error) {
+		sb->error = part->error;
+		return;
+	}
+	strbuf_done(part);
+}
+
 static int line_header_out(struct dwarf_gen *g, struct dwarf_sections *out, uint32_t unit_name, uint32_t comp_dir)
 {
 	static const uint8_t operands[OPCODE_BASE - 1] = { 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1 };
@@ -539,7 +550,7 @@ static int line_header_out(struct dwarf_gen *g, struct dwarf_sections *out, uint
 	dwarf_u8(&out->line, 0);         /* segment selector */
 	dwarf_u32(&out->line, (uint32_t)head.len);
 	strbuf_add(&out->line, strbuf_str(&head), head.len);
-	strbuf_add(&out->line, strbuf_str(&g->line_program), g->line_program.len);
+	part_out(&out->line, &g->line_program);
 	return head.error ? head.error : files.error ? files.error : dirs.error;
 }
 
@@ -604,8 +615,8 @@ static void info_out(struct dwarf_gen *g, struct dwarf_sections *out, uint32_t p
 	dwarf_u32(sb, 0);
 	addr_out(g, sb, 0);
 	dwarf_u32(sb, ranges);
-	strbuf_add(sb, strbuf_str(&g->abstract_dies), g->abstract_dies.len);
-	strbuf_add(sb, strbuf_str(&g->dies), g->dies.len);
+	part_out(sb, &g->abstract_dies);
+	part_out(sb, &g->dies);
 	dwarf_u8(sb, 0);
 }
 
@@ -632,22 +643,24 @@ int dwarf_gen_finish(struct dwarf_gen *g, struct dwarf_sections *out)
 	comp_dir = line_str(&out->line_str, ".", 1);
 	ranges = unit_ranges_out(g, text, nobits);
 	abbrevs_out(&out->abbrev);
+	u64map_done(&g->abstracts);
+	u64map_done(&g->name_cache);
+	u64map_done(&g->file_cache);
 	info_out(g, out, producer, name, comp_dir, ranges);
 	r = line_header_out(g, out, name, comp_dir);
 	if (r < 0)
 		return r;
 	strbuf_add(&out->str, g->str.bytes, g->str.len);
+	strpool_done(&g->str);
 	dwarf_u32(&out->rnglists, (uint32_t)(RNGLISTS_HEAD - 4 + g->rnglists.len));
 	dwarf_u16(&out->rnglists, 5);
 	dwarf_u8(&out->rnglists, g->addr_size);
 	dwarf_u8(&out->rnglists, 0);
 	dwarf_u32(&out->rnglists, 0);
-	strbuf_add(&out->rnglists, strbuf_str(&g->rnglists), g->rnglists.len);
+	part_out(&out->rnglists, &g->rnglists);
 	aranges_out(g, &out->aranges, text, nobits);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (all[i]->error)
 			return all[i]->error;
-	if (g->dies.error || g->abstract_dies.error || g->rnglists.error || g->line_program.error)
-		return -E2BIG;
 	return g->error;
 }

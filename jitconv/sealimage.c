@@ -13,6 +13,7 @@
 #include "lib/strbuf.h"
 
 #define JOURNAL_CAP ((size_t)1 << 30)
+#define GIVE_BACK_EVERY 10000 /* regions */
 
 struct regions {
 	struct seal_region *r;
@@ -180,6 +181,9 @@ static int seal_all(struct regions *x, struct seal *s, const struct jit_image *i
 	if (x->n)
 		qsort(x->r, x->n, sizeof(*x->r), by_offset);
 	for (size_t i = 0; i < x->n; i++) {
+		/* Tables are read in the order of the text, once; the strings come back. */
+		if (mapped && i % GIVE_BACK_EVERY == 0)
+			give_back(image, mapped, &im->text);
 		if (!inside(&x->r[i], im))
 			continue;
 		if (x->r[i].no_bytes)
@@ -192,7 +196,11 @@ static int seal_all(struct regions *x, struct seal *s, const struct jit_image *i
 		t.nobits_offset = im->nobits.addr;
 		t.nobits_len = nobits_end - im->nobits.addr;
 	}
+	free(x->r);
+	x->r = NULL;
+	u64map_done(&x->by_id);
 	r = journal_rename(x, s);
+	strbuf_done(&x->notes);
 	if (!r)
 		r = seal_section(s, ".opjit.journal", x->journal.buf, x->journal.len);
 	if (!r)
