@@ -14,10 +14,13 @@
 #define K_SINCE_UNKNOWN 4u
 #define KIND_SHIFT 29
 #define MAX_SIZE ((1u << KIND_SHIFT) - 1)
+#define SEGMENT_SHIFT 40
+#define LATE_SHIFT 57
+#define MAX_LATE 127u
 
 struct rest { /* read for the one or two candidates of a look-up */
 	uint64_t load, unload;
-	uint64_t off_seg;     /* segment << 40 | image offset */
+	uint64_t off_seg;     /* lateness of the end << 57 | segment << 40 | image offset */
 };
 
 struct block { /* a look-up searches addr, then checks size, then reads one rest */
@@ -194,6 +197,24 @@ static unsigned int block_upper(const struct block *b, uint64_t addr)
 	return (unsigned int)(base - b->addr) + (b->n && *base <= addr);
 }
 
+/* --- how late an end is told, in seven bits: none, or 5 µs to hours in steps of a quarter at most ------------ */
+
+static uint64_t late_ns_of(uint64_t off_seg)
+{
+	unsigned int code = (unsigned int)(off_seg >> LATE_SHIFT);
+
+	return code ? ((UINT64_C(4) + code % 4) << code / 4) * 1000 : 0;
+}
+
+static uint64_t late_bits(uint32_t us)
+{
+	uint64_t code = us ? 1 : 0;
+
+	while (code && code < MAX_LATE && (UINT64_C(4) + code % 4) << code / 4 < us)
+		code++;
+	return code << LATE_SHIFT;
+}
+
 /* --- one region in a block ----------------------------------------------------------------------------- */
 
 static void slots_move(struct block *to, unsigned int ti, const struct block *from, unsigned int fi, unsigned int n)
@@ -210,7 +231,7 @@ static void slot_set(struct block *b, unsigned int i, const struct jittl_region 
 	b->size_kind[i] = (uint32_t)r->size | ((r->kind & K_KIND) | (r->since_unknown ? K_SINCE_UNKNOWN : 0)) << KIND_SHIFT;
 	b->rest[i].load = r->load_ns;
 	b->rest[i].unload = r->unload_ns;
-	b->rest[i].off_seg = (uint64_t)r->segment << 40 | r->image_offset;
+	b->rest[i].off_seg = (uint64_t)r->segment << SEGMENT_SHIFT | r->image_offset;
 	b->id[i] = r->id;
 }
 
@@ -221,7 +242,8 @@ static void slot_get(const struct block *b, unsigned int i, struct jittl_region 
 	r->load_ns = b->rest[i].load;
 	r->unload_ns = b->rest[i].unload;
 	r->image_offset = b->rest[i].off_seg & JITTL_MAX_OFFSET;
-	r->segment = (uint32_t)(b->rest[i].off_seg >> 40);
+	r->segment = (uint32_t)(b->rest[i].off_seg >> SEGMENT_SHIFT) & JITTL_MAX_SEGMENT;
+	r->late_ns = late_ns_of(b->rest[i].off_seg);
 	r->id = b->id[i];
 	r->kind = kind_at(b, i) & K_KIND;
 	r->since_unknown = kind_at(b, i) & K_SINCE_UNKNOWN;
@@ -394,6 +416,7 @@ static int event_unload(struct jittl *j, uint64_t addr, const struct jit_event *
 {
 	size_t at;
 	unsigned int i;
+	uint64_t end;
 	struct block *b;
 
 	if (!region_at(j, addr, e->id, &at, &i)) {
@@ -407,7 +430,12 @@ static int event_unload(struct jittl *j, uint64_t addr, const struct jit_event *
 	if (e->time_ns < b->rest[i].load)
 		j->n_bad++;
 	/* The earlier of two ends holds. */
-	b->rest[i].unload = MIN(b->rest[i].unload, MAX(e->time_ns, b->rest[i].load));
+	end = MAX(e->time_ns, b->rest[i].load);
+	if (end < b->rest[i].unload) {
+		b->rest[i].unload = end;
+		b->rest[i].off_seg &= (UINT64_C(1) << LATE_SHIFT) - 1;
+		b->rest[i].off_seg |= e->type == JIT_EVENT_UNLOAD ? late_bits(e->flags) : 0;
+	}
 	return 0;
 }
 
@@ -559,7 +587,7 @@ void jittl_find(const struct jittl *j, uint64_t addr, uint64_t t, struct jittl_f
 	struct scan s = { 0 };
 	size_t at = table_find(j, addr);
 
-	ret->has_live = ret->has_next = ret->overwritten = false;
+	ret->has_live = ret->has_next = ret->overwritten = ret->doubtful = false;
 	if (at == j->n_blocks)
 		return;
 	block_prefetch(j->blocks[at]);
@@ -574,6 +602,7 @@ void jittl_find(const struct jittl *j, uint64_t addr, uint64_t t, struct jittl_f
 	if (s.last_b && t < s.last_b->rest[s.last_i].unload) {
 		ret->has_live = true;
 		slot_get(s.last_b, s.last_i, &ret->live);
+		ret->doubtful = ret->live.unload_ns - t <= ret->live.late_ns;
 	}
 	if (s.next_b) {
 		ret->has_next = true;

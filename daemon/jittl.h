@@ -17,6 +17,7 @@ struct jittl;
 struct jittl_region {
 	uint64_t addr, size;
 	uint64_t load_ns, unload_ns; /* live in [load_ns, unload_ns); UINT64_MAX = not unloaded */
+	uint64_t late_ns;            /* for so long before unload_ns other code may have had the room already; rounded up by a quarter at most */
 	uint64_t image_offset;
 	uint32_t segment;
 	uint32_t id;
@@ -30,6 +31,7 @@ struct jittl_find {
 	struct jittl_region live;    /* newest load at or before t, if it is not unloaded at t */
 	struct jittl_region next;    /* the first load after t that took the address */
 	bool overwritten;            /* live was not unloaded when next took its address */
+	bool doubtful;               /* other code may have had the room of live at t already */
 };
 
 struct jittl_heap {
@@ -41,7 +43,7 @@ struct jittl_stats {
 };
 
 #define JITTL_MAX_REGIONS (16u << 20) /* in one source; further loads are refused and counted */
-#define JITTL_MAX_SEGMENT ((1u << 24) - 1)
+#define JITTL_MAX_SEGMENT ((1u << 17) - 1)
 #define JITTL_MAX_OFFSET ((UINT64_C(1) << 40) - 1)
 
 int jittl_new(struct jittl **ret);

@@ -298,6 +298,23 @@ static bool stands_before(const struct jit_found *f, const struct jittl_region *
 	return !newer(&f->live_found, g) && !ambiguous && f->live_quality == HIT_AMBIGUOUS;
 }
 
+/* A region of a source is live: is it the answer, or the next one at its address? */
+static void take_live(struct jit_found *f, struct jitsrc *src, const struct jittl_find *at, bool in_lag)
+{
+	bool told = at->has_next && !at->next.since_unknown, overwritten = at->overwritten && in_lag && told;
+	/* The end was told late: what is told next was there, unless it came much later, into a room that was free again. */
+	bool taken = at->doubtful && told &&
+		     (at->next.load_ns <= at->live.unload_ns || at->next.load_ns - at->live.unload_ns <= src->lag_ns);
+
+	if (!stands_before(f, &at->live, overwritten || at->doubtful))
+		return;
+	f->live_src = src;
+	f->live_found = at->live;
+	/* Sources that never tell an end stamp at the change, as a rule: there the older is the better guess. */
+	f->live = taken || (overwritten && !tells_no_end(src)) ? at->next : at->live;
+	f->live_quality = overwritten || at->doubtful ? HIT_AMBIGUOUS : HIT_EXACT;
+}
+
 /* Over all sources of the process: the newest of those live, else the first to come within its lag. */
 static void find_jit(const struct proc *p, uint64_t time_ns, uint64_t ip, struct jit_found *f)
 {
@@ -307,20 +324,14 @@ static void find_jit(const struct proc *p, uint64_t time_ns, uint64_t ip, struct
 	for (uint32_t i = 0; i < p->n_refs; i++) {
 		const struct srcref *ref = &p->refs[i];
 		uint64_t t = MIN(time_ns, ref->until_ns);
-		bool in_lag, ambiguous;
+		bool in_lag;
 
 		if (!jittl_covers(ref->src->tl, ip))
 			continue;
 		jittl_find(ref->src->tl, ip, t, &at);
 		in_lag = at.has_next && at.next.load_ns - t <= ref->src->lag_ns;
-		ambiguous = at.has_live && at.overwritten && in_lag && !at.next.since_unknown;
-		if (at.has_live && stands_before(f, &at.live, ambiguous)) {
-			f->live_src = ref->src;
-			f->live_found = at.live;
-			/* Sources that never tell an end stamp at the change, as a rule: there the older is the better guess. */
-			f->live = ambiguous && !tells_no_end(ref->src) ? at.next : at.live;
-			f->live_quality = ambiguous ? HIT_AMBIGUOUS : HIT_EXACT;
-		}
+		if (at.has_live)
+			take_live(f, ref->src, &at, in_lag);
 		if (!at.has_live && at.has_next && (in_lag || at.next.since_unknown) &&
 		    (!f->next_src || at.next.load_ns < f->next.load_ns)) {
 			f->next_src = ref->src;

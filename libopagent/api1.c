@@ -76,7 +76,7 @@ PUBLIC int op_unload_native_code(op_agent_t hdl, uint64_t vma)
 	int saved = errno, q = c ? core_enter(c) : -EINVAL;
 
 	if (!q) {
-		q = core_unload(c, vma, 0);
+		q = core_unload(c, vma, 0, 0);
 		core_leave(c);
 	}
 	return answer(saved, q == -ENOENT ? 0 : q);

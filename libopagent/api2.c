@@ -8,8 +8,10 @@
 
 #ifdef OPAGENT_STATIC
 #define PUBLIC
+#define CORE_ONLY
 #else
 #define PUBLIC __attribute__((visibility("default")))
+#define CORE_ONLY static
 #endif
 
 PUBLIC int opagent_open(struct opagent **ret, const struct opagent_open_opts *o)
@@ -70,17 +72,22 @@ PUBLIC int opagent_amend(struct opagent *a, const struct opagent_region *r)
 	return q;
 }
 
-PUBLIC int opagent_unload(struct opagent *a, uint64_t addr, uint64_t time_ns)
+CORE_ONLY int opagent_unload_late(struct opagent *a, uint64_t addr, uint64_t time_ns, uint32_t late_us)
 {
 	struct core *c = handle_core(a);
 	int saved = errno, q = !c ? -ESHUTDOWN : core_enter(c);
 
 	if (!q) {
-		q = core_unload(c, addr, time_ns);
+		q = core_unload(c, addr, time_ns, late_us);
 		core_leave(c);
 	}
 	errno = saved;
 	return q;
+}
+
+PUBLIC int opagent_unload(struct opagent *a, uint64_t addr, uint64_t time_ns)
+{
+	return opagent_unload_late(a, addr, time_ns, 0);
 }
 
 PUBLIC int opagent_move(struct opagent *a, uint64_t from, uint64_t to, uint64_t time_ns)

@@ -422,13 +422,13 @@ int core_load(struct core *c, const struct opagent_region *given, uint64_t *id)
 }
 
 /* An event about a region that is there. */
-static int about(struct core *c, uint8_t type, const struct region *region, uint64_t addr, uint64_t time_ns)
+static int about(struct core *c, uint8_t type, const struct region *region, uint64_t addr, uint64_t time_ns, uint32_t flags)
 {
 	struct need n = { .journal = JIT_RECORD_LONG + 8 };
 	struct jit_record rec = {
 		.type = type, .tier = -1, .time_ns = time_ns ? time_ns : c->ring->sem_ns, .id = region->id, .addr = addr,
 		.size = type == JIT_EVENT_MOVE ? region->size : 0, .image_offset = type == JIT_EVENT_MOVE ? region->addr : 0,
-		.region_segment = region->segment,
+		.region_segment = region->segment, .flags = flags,
 	};
 	bool lost;
 	int r = make_room(c, &n, NULL, &lost);
@@ -438,15 +438,15 @@ static int about(struct core *c, uint8_t type, const struct region *region, uint
 	return r;
 }
 
-int core_unload(struct core *c, uint64_t addr, uint64_t time_ns)
+int core_unload(struct core *c, uint64_t addr, uint64_t time_ns, uint32_t late_us)
 {
 	struct region *region = regions_find(c, addr);
 	int r;
 
 	/* A forked child may end a region that it has from its parent: number 0. */
 	if (!region)
-		return c->forked ? about(c, JIT_EVENT_UNLOAD, &(struct region){ .addr = addr }, addr, time_ns) : -ENOENT;
-	r = about(c, JIT_EVENT_UNLOAD, region, addr, time_ns);
+		return c->forked ? about(c, JIT_EVENT_UNLOAD, &(struct region){ .addr = addr }, addr, time_ns, late_us) : -ENOENT;
+	r = about(c, JIT_EVENT_UNLOAD, region, addr, time_ns, late_us);
 	regions_del(c, region);
 	return r;
 }
@@ -460,7 +460,7 @@ int core_move(struct core *c, uint64_t from, uint64_t to, uint64_t time_ns)
 		return -ENOENT;
 	if (to + region->size < to)
 		return -EINVAL;
-	r = about(c, JIT_EVENT_MOVE, region, to, time_ns);
+	r = about(c, JIT_EVENT_MOVE, region, to, time_ns, 0);
 	return regions_move(c, region, to) < 0 ? -ENOMEM : r;
 }
 
@@ -575,7 +575,7 @@ int core_heap(struct core *c, const char *name, uint64_t addr, uint64_t size)
 
 int core_close_event(struct core *c)
 {
-	int r = about(c, JIT_EVENT_CLOSE, &(struct region){ .segment = c->seg.number }, 0, 0);
+	int r = about(c, JIT_EVENT_CLOSE, &(struct region){ .segment = c->seg.number }, 0, 0, 0);
 
 	__atomic_store_n(&c->ring->closed, 1, __ATOMIC_RELEASE);
 	return r;

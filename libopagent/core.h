@@ -146,7 +146,8 @@ int core_load(struct core *c, const struct opagent_region *r, uint64_t *id);
 int core_amend(struct core *c, const struct opagent_region *r);
 /* Lines of the drop-in interface. */
 int core_lines1(struct core *c, const void *code, size_t n, const struct debug_line_info *map);
-int core_unload(struct core *c, uint64_t addr, uint64_t time_ns);
+/* late_us: for so long before time_ns other code may have had the room already; 0 as a rule. */
+int core_unload(struct core *c, uint64_t addr, uint64_t time_ns, uint32_t late_us);
 int core_move(struct core *c, uint64_t from, uint64_t to, uint64_t time_ns);
 int core_heap(struct core *c, const char *name, uint64_t addr, uint64_t size);
 int core_close_event(struct core *c);

@@ -147,6 +147,10 @@ int opagent_load(struct opagent *a, const struct opagent_region *r, uint64_t *id
 int opagent_amend(struct opagent *a, const struct opagent_region *r);
 /* time_ns 0 = now. -ENOENT if no live region starts at addr. */
 int opagent_unload(struct opagent *a, uint64_t addr, uint64_t time_ns);
+#ifdef OPAGENT_STATIC /* not in the shared library: for the agents that come with it */
+/* For VMs that tell the end late: for late_us before time_ns other code may have had the room already. 0: for none. */
+int opagent_unload_late(struct opagent *a, uint64_t addr, uint64_t time_ns, uint32_t late_us);
+#endif
 int opagent_move(struct opagent *a, uint64_t from, uint64_t to, uint64_t time_ns);
 /* The bounds of a code heap: addresses in it that no region has are gaps, not strangers. */
 int opagent_heap(struct opagent *a, const char *name, uint64_t addr, uint64_t size);

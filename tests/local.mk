@@ -102,6 +102,7 @@ EXTRA_DIST += tests/cli/runtimes.sh tests/cli/no-agents.sh tests/hot/hot.js test
 # fakejit: a JIT with a known truth, and the judge of what was made of it
 check_PROGRAMS += tests/fakejit/fakejit tests/fakejit/judge
 tests_fakejit_fakejit_SOURCES = tests/fakejit/fakejit.c tests/fakejit/post.c tests/fakejit/post.h
+tests_fakejit_fakejit_CPPFLAGS = $(AM_CPPFLAGS) -DOPAGENT_STATIC
 tests_fakejit_fakejit_LDADD = libopagent/libopagent-test.la -lpthread
 tests_fakejit_judge_LDADD = daemon/libpipeline.la lib/libbase.la -lm
 CLI_TESTS += tests/cli/fakejit.sh

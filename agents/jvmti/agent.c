@@ -101,6 +101,11 @@ static char *linker_name(const struct method *m, uint64_t addr, struct vm_name *
 	return vm_method_name(addr, real) ? name_of_method("Ljava/lang/invoke/MethodHandle;", real->name, real->signature) : NULL;
 }
 
+static void post_gone(uint64_t addr, uint64_t now, uint32_t late_us)
+{
+	opagent_unload_late(out, addr, now, late_us);
+}
+
 static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *addr, jint n_map, const jvmtiAddrLocationMap *map,
 			    const void *compile_info)
 {
@@ -111,10 +116,11 @@ static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *a
 	struct vm_blob blob;
 	struct vm_name real;
 	char *linker;
-	bool again = replaying_here();
+	bool again = replaying_here(), seen;
 
 	if (size <= 0 || !addr || !enter())
 		return;
+	live_look(r.time_ns, post_gone);
 	methods_enter();
 	m = methods_get(ti, id);
 	if (m) {
@@ -125,7 +131,8 @@ static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *a
 		r.name = linker ? linker : m->name;
 		r.source_file = m->file;
 		r.descriptor = linker ? real.signature : m->descriptor;
-		if (vm_method(&blob, r.addr, r.code_size)) {
+		seen = vm_method(&blob, r.addr, r.code_size);
+		if (seen) {
 			r.code_size = blob.end - r.addr;
 			r.tier = blob.tier;
 			if (blob.osr_bci >= 0) {
@@ -138,7 +145,7 @@ static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *a
 			r.flags |= OPAGENT_SINCE_UNKNOWN | (late ? OPAGENT_SAFEPOINT_LINES : 0);
 		t = tables_of_load(ti, &r, m, options.lines, n_map, map, compile_info);
 		live_lock();
-		if (live_load(r.addr, id, again) == LIVE_POST)
+		if (live_load(r.addr, id, again, seen ? &blob : NULL, r.time_ns) == LIVE_POST)
 			opagent_load(out, &r, NULL);
 		live_unlock();
 		tables_done(t);
@@ -151,12 +158,14 @@ static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *a
 static void JNICALL on_unload(jvmtiEnv *ti, jmethodID id, const void *addr)
 {
 	uint64_t now = now_ns();
+	uint32_t late_us;
 
 	if (!enter())
 		return;
+	live_look(now, post_gone);
 	live_lock();
-	if (live_unload((uintptr_t)addr, id) == LIVE_POST)
-		opagent_unload(out, (uintptr_t)addr, now);
+	if (live_unload((uintptr_t)addr, id, now, &late_us) == LIVE_POST)
+		opagent_unload_late(out, (uintptr_t)addr, now, late_us);
 	live_unlock();
 	leave();
 }

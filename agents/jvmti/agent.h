@@ -14,7 +14,7 @@
 
 #include "libopagent/opagent.h"
 
-#define HOTSPOT_LAG_US 200000 /* an event may come that much later than the change */
+#define HOTSPOT_LAG_US 1000000 /* an event may come that much later than the change, on a machine with more work than it has time for */
 
 /* --- options.c --- */
 enum lines_mode {
@@ -65,6 +65,8 @@ char *name_of_file(const char *class_signature, const char *source_file);
 /* --- vm.c: HotSpot's own tables --- */
 struct vm_blob {
 	uint64_t end;              /* of its code; 0 = unknown */
+	uint64_t blob;             /* the VM's object in front of it */
+	uint64_t compile_id;       /* tells it from what takes its room; UINT64_MAX = unknown */
 	int32_t tier;              /* -1 = unknown */
 	int32_t osr_bci;           /* -1 = no OSR */
 	int32_t frame_words;       /* 0 = unknown */
@@ -77,6 +79,11 @@ struct vm_codelet {
 /* False if this VM has no tables, or not the ones known; everything else is then unknown. */
 bool vm_init(JavaVM *vm);
 bool vm_method(struct vm_blob *ret, uint64_t addr, uint64_t size);
+/*
+ * Whether something else has a part of the room that the method at addr had; a room that is only free again is not taken. every: each
+ * segment of it is looked at, else its ends, from where HotSpot takes pieces. False also where it cannot be known.
+ */
+bool vm_room_taken(const struct vm_blob *b, uint64_t addr, bool every);
 /* Name and descriptor of the method whose code begins at addr, from the VM's own structures. */
 struct vm_name {
 	char name[128], signature[1024];
@@ -91,10 +98,15 @@ int vm_flag(const char *name);
 
 /* --- live.c: which method lives where --- */
 enum live_answer { LIVE_POST, LIVE_DROP };
-/* A load is about to be posted. replay: it comes out of GenerateEvents. */
-enum live_answer live_load(uint64_t addr, const void *id, bool replay);
-/* An unload came. LIVE_DROP: it is that of a forerunner at the address, not of what lives there. */
-enum live_answer live_unload(uint64_t addr, const void *id);
+/* A load is about to be posted. replay: it comes out of GenerateEvents. b: NULL = nothing known. */
+enum live_answer live_load(uint64_t addr, const void *id, bool replay, const struct vm_blob *b, uint64_t now_ns);
+/*
+ * An unload came. LIVE_DROP: it is that of a forerunner at the address, not of what lives there. Else *late_us: how long before now_ns
+ * other code may have had the room already, 0 if none has it yet.
+ */
+enum live_answer live_unload(uint64_t addr, const void *id, uint64_t now_ns, uint32_t *late_us);
+/* In each callback: looks, not too often, whose room is taken, and tells of each, for how long that may be so. */
+void live_look(uint64_t now_ns, void (*gone)(uint64_t addr, uint64_t now_ns, uint32_t late_us));
 void live_replay(bool on);
 /* The lock of this table, held over the question and the posting so that both have one order. */
 void live_lock(void);

@@ -3,10 +3,15 @@
  * Which method lives at which address, as far as events told. HotSpot's events are late and come from several
  * threads, so an unload may arrive when its address is already someone else's, and a load that GenerateEvents repeats may arrive after
  * its unload. Both are recognised by the method's id, which is only compared.
+ *
+ * The thread of the VM that tells an end may wait long for its turn, and then the room can have the code of the next method, running,
+ * before anything was told of either. So the agent looks from time to time whose room the VM has given away, and ends those itself,
+ * with the time since it looked last, for which it is not known who ran; it looks once more when an end is told.
  */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "agents/jvmti/agent.h"
 
@@ -19,12 +24,17 @@ struct place {
 	const void *id;     /* who lives here, NULL = nobody */
 	const void *gone;   /* who was unloaded here since the replay began */
 	struct stale *stale;
+	uint64_t own_ns;    /* when it was told, and had its room */
+	struct vm_blob blob;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct place *places;
 static size_t n_slots, n_used;
 static bool replaying;
+static uint64_t look_ns, next_look_ns; /* when the last look began; when the next may */
+#define LOOK_EVERY_NS 20000000u
+#define LOOK_SHARE 50                  /* and it takes at most the fiftieth part of a CPU */
 
 void live_lock(void)
 {
@@ -85,7 +95,7 @@ static struct place *place_at(uint64_t addr)
 	return p;
 }
 
-enum live_answer live_load(uint64_t addr, const void *id, bool replay)
+enum live_answer live_load(uint64_t addr, const void *id, bool replay, const struct vm_blob *b, uint64_t now_ns)
 {
 	struct place *p = addr ? place_at(addr) : NULL;
 
@@ -104,10 +114,50 @@ enum live_answer live_load(uint64_t addr, const void *id, bool replay)
 		}
 	}
 	p->id = id;
+	p->own_ns = now_ns;
+	p->blob = b ? *b : (struct vm_blob){ .compile_id = UINT64_MAX };
 	return LIVE_POST;
 }
 
-enum live_answer live_unload(uint64_t addr, const void *id)
+static uint64_t thread_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* How long before now_ns the room of p may have been another's, who has it now. */
+static uint32_t lateness(const struct place *p, uint64_t now_ns)
+{
+	uint64_t own = p->own_ns > look_ns ? p->own_ns : look_ns, us = now_ns > own ? (now_ns - own) / 1000 + 1 : 1;
+
+	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+}
+
+void live_look(uint64_t now_ns, void (*gone)(uint64_t addr, uint64_t now_ns, uint32_t late_us))
+{
+	uint64_t from;
+
+	live_lock();
+	if (now_ns >= next_look_ns) {
+		from = thread_ns();
+		for (size_t i = 0; i < n_slots; i++) {
+			struct place *p = &places[i];
+
+			if (!p->id || !vm_room_taken(&p->blob, p->addr, false))
+				continue;
+			gone(p->addr, now_ns, lateness(p, now_ns));
+			if (replaying)
+				p->gone = p->id;
+			p->id = NULL;
+		}
+		look_ns = now_ns;
+		next_look_ns = now_ns + LOOK_EVERY_NS + (thread_ns() - from) * LOOK_SHARE;
+	}
+	live_unlock();
+}
+
+enum live_answer live_unload(uint64_t addr, const void *id, uint64_t now_ns, uint32_t *late_us)
 {
 	struct place *p = n_slots && addr ? find(addr) : NULL;
 
@@ -121,6 +171,7 @@ enum live_answer live_unload(uint64_t addr, const void *id)
 			}
 		}
 		if (p->id == id) {
+			*late_us = vm_room_taken(&p->blob, p->addr, true) ? lateness(p, now_ns) : 0;
 			p->id = NULL;
 			if (replaying)
 				p->gone = id;

@@ -6,7 +6,7 @@ jvmti_sources = agents/jvmti/agent.h agents/jvmti/agent.c agents/jvmti/compiled.
 if WITH_JVMTI
 lib_LTLIBRARIES += agents/jvmti/libjvmti_oprofile.la
 agents_jvmti_libjvmti_oprofile_la_SOURCES = $(jvmti_sources)
-agents_jvmti_libjvmti_oprofile_la_CPPFLAGS = $(AM_CPPFLAGS) $(JVMTI_CPPFLAGS)
+agents_jvmti_libjvmti_oprofile_la_CPPFLAGS = $(AM_CPPFLAGS) $(JVMTI_CPPFLAGS) -DOPAGENT_STATIC
 agents_jvmti_libjvmti_oprofile_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 agents_jvmti_libjvmti_oprofile_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -Wl,--exclude-libs,ALL
 agents_jvmti_libjvmti_oprofile_la_LIBADD = libopagent/libopagent-core.la -ldl -lpthread

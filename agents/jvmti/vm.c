@@ -46,7 +46,7 @@ struct field {
 enum {
 	HEAPS, HEAP, MEMORY, SEGMAP, LOG2_SEGMENT, SPACE_LOW_BOUND, SPACE_HIGH_BOUND, SPACE_LOW, SPACE_HIGH,
 	ARRAY_LEN, ARRAY_DATA, BLOCK_LENGTH, BLOCK_USED, BLOB_NAME, BLOB_SIZE, BLOB_HEADER, BLOB_CODE_BEGIN, BLOB_CODE_END,
-	BLOB_CODE_OFFSET, BLOB_DATA_OFFSET, BLOB_FRAME_SIZE, BLOB_FRAME_COMPLETE, NM_LEVEL, NM_BCI, NM_METHOD, NM_METHOD_17,
+	BLOB_CODE_OFFSET, BLOB_DATA_OFFSET, BLOB_FRAME_SIZE, BLOB_FRAME_COMPLETE, NM_LEVEL, NM_COMPILE_ID, NM_BCI, NM_METHOD, NM_METHOD_17,
 	METHOD_CONST, CONST_POOL, CONST_NAME, CONST_SIGNATURE, SYMBOL_LENGTH, SYMBOL_BODY,
 	INTERPRETER, QUEUE_BUFFER, QUEUE_LIMIT, QUEUE_BEGIN, QUEUE_END, QUEUE_N, CODELET_SIZE, CODELET_TEXT,
 	FLAGS, FLAGS_N, FLAG_NAME, FLAG_ADDR, N_FIELDS
@@ -75,6 +75,7 @@ static struct field fields[N_FIELDS] = {
 	[BLOB_FRAME_SIZE] = { "CodeBlob", "_frame_size", NO_FIELD, 4 },
 	[BLOB_FRAME_COMPLETE] = { "CodeBlob", "_frame_complete_offset", NO_FIELD, 4 },
 	[NM_LEVEL] = { "nmethod", "_comp_level", NO_FIELD, 4 },
+	[NM_COMPILE_ID] = { "nmethod", "_compile_id", NO_FIELD, 4 },
 	[NM_BCI] = { "nmethod", "_entry_bci", NO_FIELD, 4 },
 	[NM_METHOD] = { "nmethod", "_method", NO_FIELD, 8 },
 	[NM_METHOD_17] = { "CompiledMethod", "_method", NO_FIELD, 8 }, /* JDK 9 to 22 */
@@ -402,16 +403,42 @@ bool vm_method(struct vm_blob *ret, uint64_t addr, uint64_t size)
 	const struct heap *h = heap_of(addr, &mem);
 	uint64_t blob, begin, end;
 
-	*ret = (struct vm_blob){ .tier = -1, .osr_bci = -1, .frame_complete = -1 };
+	*ret = (struct vm_blob){ .compile_id = UINT64_MAX, .tier = -1, .osr_bci = -1, .frame_complete = -1 };
 	blob = h ? blob_at(h, &mem, addr) : 0;
 	if (!blob || !code_range(&mem, blob, &begin, &end) || begin != addr || end - begin < size)
 		return false;
 	ret->end = end;
+	ret->blob = blob;
+	if (!get_field(&mem, blob, NM_COMPILE_ID, &ret->compile_id))
+		ret->compile_id = UINT64_MAX;
 	ret->tier = small_field(&mem, blob, NM_LEVEL, 5, -1);
 	ret->osr_bci = small_field(&mem, blob, NM_BCI, 65536, -1); /* InvocationEntryBci is negative */
 	ret->frame_words = small_field(&mem, blob, BLOB_FRAME_SIZE, 100000, 0);
 	ret->frame_complete = small_field(&mem, blob, BLOB_FRAME_COMPLETE, 32768, -1);
 	return true;
+}
+
+/* Something lives at addr that is not the method of b. */
+static bool is_stranger(const struct heap *h, const struct span *mem, const struct vm_blob *b, uint64_t addr)
+{
+	uint64_t blob = blob_at(h, mem, addr), id;
+
+	return blob && (blob != b->blob || !get_field(mem, blob, NM_COMPILE_ID, &id) || id != b->compile_id);
+}
+
+bool vm_room_taken(const struct vm_blob *b, uint64_t addr, bool every)
+{
+	struct span mem;
+	const struct heap *h = b->compile_id == UINT64_MAX ? NULL : heap_of(addr, &mem);
+
+	if (!h)
+		return false;
+	if (is_stranger(h, &mem, b, addr) || is_stranger(h, &mem, b, b->end - 1))
+		return true;
+	for (uint64_t at = addr; every && at < b->end; at += 1ull << h->log2_segment)
+		if (is_stranger(h, &mem, b, at))
+			return true;
+	return false;
 }
 
 /* The symbol that a constant pool has at an index. */

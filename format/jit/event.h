@@ -41,6 +41,7 @@ enum jit_source_kind {
 #define JIT_OSR 4u
 #define JIT_NO_BYTES 0x100u      /* the image has no code bytes for it */
 #define JIT_TIME_UNKNOWN 0x200u  /* time_ns is when it was read, not when it happened (perf map) */
+/* The flags of an UNLOAD are a number: for how many µs before time_ns other code may have had the room already. 0: for none. */
 
 struct jit_event {
 	uint8_t type;          /* enum jit_event_type */

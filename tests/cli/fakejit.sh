@@ -74,6 +74,14 @@ set unload off
 versions 40 60 4096 512
 END
 check 'and there are such samples' grep -qE 'ambiguous [1-9]' silent.verdict
+truth ended 'loads and unloads stamped 20 ms late: ambiguous where the newer ran already, never silently wrong' --ambiguous <<'END'
+area anon 65536
+source opagent 30
+set stamp 20
+set late 20
+versions 40 60 4096 512
+END
+check 'and there are such samples' grep -qE 'ambiguous [1-9]' ended.verdict
 truth gone 'nothing told of each third version: without a name, but never with a wrong one' --min 50 --ambiguous <<'END'
 area anon 65536
 source opagent

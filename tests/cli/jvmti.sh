@@ -47,7 +47,7 @@ for jdk in $(jdks); do
 	is '0 done' "$status $(cat "$work/out" "$work/err")" "$name: the program runs"
 	check "$name: one instance, readable to its end" instance "$work/dump"
 	check "$name: nothing was logged" test ! -s "$work/log"
-	has '^source hotspot lag=200000000 events=[0-9]+ bad=0$' "$name: the source says who it is"
+	has '^source hotspot lag=1000000000 events=[0-9]+ bad=0$' "$name: the source says who it is"
 	has '^close$' "$name: the instance is closed at the end"
 	has '^heap addr=[0-9a-f]+ size=[0-9]+ Code' "$name: code heaps have bounds"
 	has '^load [0-9]+ kind=1 .* call_stub$' "$name: stubs"

@@ -13,6 +13,7 @@
  *	set unload on|off              whether the end of a version is told
  *	set delay MS                   all is told so much later, with its true stamp
  *	set stamp MS                   loads are stamped so much after the truth (and told then)
+ *	set late MS                    unloads too are stamped so much after the truth, and say so
  *	set early MS                   loads are told, with that stamp, so much before the code is there
  *	set lose N                     of each Nth function nothing is told (0: none)
  *	make NAME OFFSET SIZE [LOOP]   a function; of the SIZE bytes the first LOOP run (all)
@@ -72,7 +73,7 @@ static unsigned int n_areas;
 static struct jit jits[16], *jit;
 static unsigned int n_jits;
 static bool tell_unload = true;
-static unsigned int delay_ms, stamp_ms, early_ms, lose;
+static unsigned int delay_ms, stamp_ms, late_ms, early_ms, lose;
 static struct {
 	char kind;
 	int pid, tid;
@@ -138,8 +139,12 @@ static void tell(const struct jit *j, struct post_event *e)
 		return;
 	if (e->what == 'L')
 		e->time_ns += stamp_ms * 1000000ull;
+	if (e->what == 'U' && late_ms) {
+		e->time_ns += late_ms * 1000000ull;
+		e->late_us = late_ms * 1000 + 1000;
+	}
 	for (unsigned int i = 0; i < j->n; i++)
-		if (delay_ms || stamp_ms) /* one queue, so that an unload does not overtake its load */
+		if (delay_ms || stamp_ms || late_ms) /* one queue, so that an unload does not overtake its load */
 			post_later(j->said[i], e, delay_ms);
 		else
 			post_say(j->said[i], e);
@@ -452,6 +457,8 @@ static void command(char *const *w, int n)
 			delay_ms = (unsigned int)a2;
 		else if (!strcmp(w[1], "early"))
 			early_ms = (unsigned int)a2;
+		else if (!strcmp(w[1], "late"))
+			late_ms = (unsigned int)a2;
 		else if (!strcmp(w[1], "lose"))
 			lose = (unsigned int)a2;
 		else

@@ -190,7 +190,7 @@ static int agent_say(struct post *p, const struct post_event *e)
 
 	switch (e->what) {
 	case 'L': return opagent_load(p->agent, &r, NULL);
-	case 'U': return opagent_unload(p->agent, e->addr, e->time_ns);
+	case 'U': return opagent_unload_late(p->agent, e->addr, e->time_ns, e->late_us);
 	default: return opagent_move(p->agent, e->from, e->addr, e->time_ns);
 	}
 }

@@ -13,6 +13,7 @@ struct post; /* one source; several in one process are several JITs, or one that
 struct post_event {
 	char what;             /* 'L'oad, 'U'nload, 'M'ove */
 	uint64_t time_ns;      /* the truth */
+	uint32_t late_us;      /* what is said of an unload: so late it may be */
 	uint64_t addr, from, size;
 	const void *code;
 	char name[64];

@@ -360,6 +360,34 @@ static void test_ambiguous(void)
 	end();
 }
 
+/* Ends that are told late, and say by how much. */
+static void test_late_end(void)
+{
+	const uint32_t us = 300000, room = us * 1000 / 4; /* steps of a quarter */
+
+	jit_begin();
+	load(1, 2 * S, 1, CODE, 0x100);
+	jit(1, JIT_EVENT_UNLOAD, 4 * S, 1, CODE, 0, JIT_METHOD, us);
+	load(1, 4 * S + 1, 2, CODE + 0x80, 0x80);
+	ok(is_region(at(10, 4 * S - 1, CODE + 0x80), 2, HIT_AMBIGUOUS, 0), "late end: given to the newer and said");
+	ok(is_region(at(10, 4 * S - us * 1000, CODE + 0x80), 2, HIT_AMBIGUOUS, 0), "late end: for the whole time");
+	ok(is_region(at(10, 4 * S - us * 1000 - room, CODE + 0x80), 1, HIT_EXACT, 0x80), "late end: exact before");
+	ok(is_region(at(10, 4 * S - 1, CODE), 1, HIT_AMBIGUOUS, 0), "late end: where nobody came, the older, and said");
+	ok(is_region(at(10, 4 * S, CODE + 0x80), 2, HIT_BACKDATED, 0), "late end: from its stamp on the newer's");
+	load(1, 7 * S, 3, CODE, 0x80);
+	ok(is_region(at(10, 4 * S - 1, CODE), 1, HIT_AMBIGUOUS, 0), "late end: one that comes beyond the lag was not there yet");
+	load(1, 8 * S, 4, CODE + 0x1000, 0x100);
+	jit(1, JIT_EVENT_UNLOAD, 9 * S, 4, CODE + 0x1000, 0, JIT_METHOD, us);
+	jit(1, JIT_EVENT_UNLOAD, 9 * S - 1, 4, CODE + 0x1000, 0, JIT_METHOD, 0);
+	ok(is_region(at(10, 9 * S - 2, CODE + 0x1000), 4, HIT_EXACT, 0), "of two ends the earlier, with its lateness");
+	load(1, 10 * S, 5, CODE + 0x2000, 0x100);
+	jit(1, JIT_EVENT_UNLOAD, 11 * S, 5, CODE + 0x2000, 0, JIT_METHOD, UINT32_MAX);
+	load(1, 11 * S, 6, CODE + 0x2000, 0x100);
+	ok(is_region(at(10, 10 * S, CODE + 0x2000), 6, HIT_AMBIGUOUS, 0), "lateness beyond its life: the whole life");
+	ok(at(10, 10 * S - LAG - 1, CODE + 0x2000).class == HIT_ANON, "but no longer than that");
+	end();
+}
+
 static void test_gap(void)
 {
 	struct hit h;
@@ -604,6 +632,7 @@ int main(void)
 	test_file_or_jit();
 	test_backdating();
 	test_ambiguous();
+	test_late_end();
 	test_gap();
 	test_fork_exec();
 	test_move_two();
