@@ -25,6 +25,7 @@ struct waiting {
 	pid_t tgid;
 	uint64_t due_ns;
 	bool at_once;          /* asked for: no grace, and a refusal is worth a word */
+	bool gone;             /* it ended meanwhile, and that is to be said */
 	struct attach *attach; /* under way */
 };
 
@@ -436,13 +437,17 @@ bool agents_on_mmap(struct agents *a, pid_t tgid, const char *path)
 void agents_on_exit(struct agents *a, pid_t tgid)
 {
 	struct waiting **at = find_waiting(a, tgid);
-	if (*at)
+	if (*at && (*at)->at_once && (*at)->attach)
+		(*at)->gone = true;
+	else if (*at)
 		waiting_free(a, at);
 }
 
 void agents_on_exec(struct agents *a, pid_t tgid)
 {
-	agents_on_exit(a, tgid);
+	struct waiting **at = find_waiting(a, tgid);
+	if (*at)
+		waiting_free(a, at);
 }
 
 void agents_on_ring(struct agents *a, pid_t tgid)
@@ -504,6 +509,10 @@ void agents_tick(struct agents *a, agents_said_fn *said, void *arg)
 		if (w->attach) {
 			AUTO_STRBUF why = STRBUF_INIT;
 			int r = attach_poll(w->attach, &why);
+			if (r == -EAGAIN && w->gone) {
+				strbuf_addstr(&why, "it ended before its agent was loaded");
+				r = -ESRCH;
+			}
 			if (r != -EAGAIN) {
 				if (said)
 					said(arg, w->tgid, r, strbuf_str(&why));

@@ -446,17 +446,47 @@ static int read_answer(int fd, const struct target *t, struct strbuf *sb)
 		ssize_t n = recv(fd, buf, sizeof(buf), 0);
 		if (n == 0)
 			return 0;
-		if (n > 0) {
-			if (strbuf_add(sb, buf, (size_t)n) < 0)
-				return -EPROTO;
-		} else if (errno == EAGAIN || errno == EINTR) {
-			if (time_is_up(t))
-				return -ETIMEDOUT;
-			poll(&p, 1, STEP_MS);
-		} else {
+		if (n > 0 && strbuf_add(sb, buf, (size_t)n) < 0)
+			return -E2BIG;
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			return -errno;
-		}
+		if (time_is_up(t)) /* also of one that goes on and on */
+			return -ETIMEDOUT;
+		if (n < 0)
+			poll(&p, 1, STEP_MS);
 	}
+}
+
+/*
+ * The VM closed the connection before its answer was whole. Of one that is killed the sockets are closed before its state
+ * shows it: it gets a moment.
+ */
+static struct verdict *broken_off(struct target *t, struct verdict *v, const char *answer)
+{
+	for (int i = 0; i < 15; i++) {
+		if (target_look(t) < 0 || t->state == 'Z' || t->state == 'X')
+			return verdict_set(v, -ESRCH, "process %d ended while it was to load the agent", (int)t->pid);
+		nap();
+	}
+	if (!*answer)
+		return verdict_set(v, -EPROTO, "process %d closed the connection without an answer; whether it loaded the agent is not known",
+				   (int)t->pid);
+	return verdict_set(v, -EPROTO, "process %d broke off its answer after %zu bytes; whether it loaded the agent is not known",
+			   (int)t->pid, strlen(answer));
+}
+
+/* Whether more of the answer should have come: no status line, or "return code: N" cut before its number. */
+static bool is_cut(const char *answer)
+{
+	static const char code[] = "return code: ";
+	const char *text = strchr(answer, '\n');
+	size_t n;
+
+	if (answer[strspn(answer, "-0123456789")] != '\n')
+		return answer[strspn(answer, "-0123456789")] == '\0';
+	n = strlen(++text);
+	return strtol(answer, NULL, 10) == 0 && (n < sizeof(code) - 1 ? !strncmp(text, code, n) : !strcmp(text + sizeof(code) - 1, "-") ||
+						 !strcmp(text, code));
 }
 
 static struct verdict *judge(const struct target *t, struct verdict *v, char *answer)
@@ -563,8 +593,12 @@ static bool request(struct target *t, struct verdict *v, const char *agent, cons
 		err = read_answer(fd, t, &answer);
 	if (!err && answer.len && strstr(answer.buf, "live phase") && !time_is_up(t))
 		return false;
-	if (err == -ETIMEDOUT || (!err && !answer.len))
+	if (err == -ETIMEDOUT)
 		no_answer(t, v, "loading the agent");
+	else if (err == -E2BIG)
+		verdict_set(v, -EPROTO, "process %d answered more than %d bytes, which is not HotSpot's way", (int)t->pid, ANSWER_MAX);
+	else if (err == -ECONNRESET || err == -EPIPE || (!err && is_cut(strbuf_str(&answer))))
+		broken_off(t, v, strbuf_str(&answer));
 	else if (err < 0)
 		verdict_set(v, err, "the connection to process %d broke: %s", (int)t->pid, strerror(-err));
 	else

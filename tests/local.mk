@@ -2,7 +2,10 @@
 EXTRA_DIST += tests/run-check tests/install-packages tests/demo tests/fresh-clone tests/cli/lib.sh
 
 # --- jvmti: agents/jvmti, control/attach, control/agents ---
-check_PROGRAMS += tests/tools/attach tests/tools/instance-dump
+check_PROGRAMS += tests/tools/attach tests/tools/instance-dump tests/tools/fake-jvm
+tests_tools_fake_jvm_LDADD = lib/libbase.la
+CLI_TESTS += tests/cli/attach-hostile.sh
+EXTRA_DIST += tests/cli/attach-hostile.sh
 tests_tools_attach_LDADD = control/libagents.la
 tests_tools_instance_dump_LDADD = jitconv/libsource.la format/jit/libjit.la lib/libbase.la
 CLI_TESTS += tests/cli/jvmti.sh tests/cli/attach.sh
