@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * jits map|mixed N FILE: writes a perf map of N lines, by address or not. jits run N: a process with a jitdump of N functions in the working directory, mapped as
- * perf wants it, that runs one of them for a second. jits read FILE: reads a file as the daemon does, into its timeline, and
+ * perf wants it, that runs one of them for a second. jits self N: a process with a perf map of N functions, of which it runs a thousand for
+ * two seconds of CPU time; says "ready" before. jits read FILE: reads a file as the daemon does, into its timeline, and
  * looks names up; prints seconds, memory and the share of addresses found.
  */
 #include <inttypes.h>
@@ -10,13 +11,14 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "daemon/jittl.h"
 #include "jitconv/foreign.h"
 
 static int usage(void)
 {
-	fputs("jits map|mixed N FILE | jits run N | jits read FILE\n", stderr);
+	fputs("jits map|mixed N FILE | jits run N | jits self N | jits read FILE\n", stderr);
 	return 2;
 }
 
@@ -79,6 +81,41 @@ static int run(unsigned long n)
 	return fclose(f) != 0;
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+static int self(unsigned long n)
+{
+	static const uint8_t code[] = { 0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3 };
+	uint8_t *area = mmap(NULL, n * 64, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned long step = MAX(n / 1000, 1ul);
+	uint64_t until;
+	char name[64];
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/tmp/perf-%d.map", getpid());
+	f = fopen(name, "wxe");
+	if (!f || area == MAP_FAILED)
+		return 1;
+	for (unsigned long i = 0; i < n; i++)
+		fprintf(f, "%lx 40 JS:*function_%lu /srv/app/lib/module_%lu.js:%lu:10\n", (unsigned long)(uintptr_t)area + i * 64, i, i % 977, i % 5000);
+	for (unsigned long i = 0; i < n; i += step)
+		memcpy(area + i * 64, code, sizeof(code));
+	if (fclose(f) != 0)
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	until = cpu_ns() + 2 * NSEC_PER_SEC;
+	for (unsigned long i = 0; cpu_ns() < until; i = (i + step) % (n / step * step))
+		((void (*)(uint64_t))(uintptr_t)(area + i * 64))(100000);
+	return 0;
+}
+
 static int event(void *arg, const struct jit_event *e)
 {
 	(void)jittl_event(arg, e);
@@ -126,6 +163,8 @@ int main(int argc, char **argv)
 		return write_map(strtoul(argv[2], NULL, 10), argv[3], argv[1][1] == 'i');
 	if (argc == 3 && !strcmp(argv[1], "run"))
 		return run(strtoul(argv[2], NULL, 10));
+	if (argc == 3 && !strcmp(argv[1], "self"))
+		return self(strtoul(argv[2], NULL, 10));
 	if (argc == 3 && !strcmp(argv[1], "read"))
 		return read_file(argv[2]);
 	return usage();

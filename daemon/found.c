@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "jitconv/foreign.h"
@@ -21,6 +22,7 @@
 #define EARLY_LOOKS 100
 #define LAST_LOOK_NS (2 * NSEC_PER_SEC)
 #define MAX_DUMPS 16 /* jitdumps of one process instance */
+#define MAX_MAPS 64  /* files that stood under the name of its map, one after the other */
 
 struct watch { /* a process with memory that looks like a JIT's */
 	int32_t pid, nspid;
@@ -31,6 +33,9 @@ struct watch { /* a process with memory that looks like a JIT's */
 	bool gdb_found, gdb_due; /* due: a file was mapped since the last look that may export the interface */
 	bool asked, is_pypy;   /* a runtime that operf asks for a map; the one with a log */
 	const char *map_dir;   /* where the map was */
+	unsigned int n_maps;
+	dev_t map_dev;         /* which file it was */
+	ino_t map_ino;
 	unsigned int n_dumps, n_looks;
 	uint64_t dumps[MAX_DUMPS]; /* inodes */
 	char *tmpdir;
@@ -182,12 +187,25 @@ static int take(struct found *f, struct watch *w, enum jit_format format, const 
 	return r < 0 ? r : f->fn(f->arg, src, w->pid, time_ns, path);
 }
 
-/* 1: not there (yet). */
+/* Whether there is a file, and it is another one than what was taken; it is the one from now on. */
+static bool is_new_map(struct watch *w, const char *path)
+{
+	AUTO_CLOSE int fd = io_open_regular_in_root(w->rootfd, path, O_RDONLY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || (w->map_found && st.st_dev == w->map_dev && st.st_ino == w->map_ino))
+		return false;
+	w->map_dev = st.st_dev;
+	w->map_ino = st.st_ino;
+	return true;
+}
+
+/* A writer may have put a new file in its place. 1: not there (yet). */
 static int look_for_map(struct found *f, struct watch *w, uint64_t now_ns)
 {
-	const char *dirs[] = { "/tmp", w->tmpdir };
+	const char *dirs[] = { w->map_found ? w->map_dir : "/tmp", w->map_found ? NULL : w->tmpdir };
 
-	if (w->map_found)
+	if (w->n_maps == MAX_MAPS)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
 		AUTO_STRBUF path = STRBUF_INIT_CAP(4096);
@@ -195,14 +213,19 @@ static int look_for_map(struct found *f, struct watch *w, uint64_t now_ns)
 		if (!dirs[i])
 			continue;
 		strbuf_addf(&path, "%s/perf-%d.map", dirs[i], w->nspid);
-		r = path.error ? 1 : take(f, w, JIT_FORMAT_PERFMAP, path.buf, now_ns);
+		if (path.error || (w->map_found && !is_new_map(w, path.buf)))
+			continue;
+		r = take(f, w, JIT_FORMAT_PERFMAP, path.buf, now_ns);
 		if (r <= 0) {
+			if (!w->map_found)
+				(void)is_new_map(w, path.buf);
 			w->map_found = true;
 			w->map_dir = dirs[i];
+			w->n_maps++;
 			return r;
 		}
 	}
-	return 1;
+	return w->map_found ? 0 : 1;
 }
 
 /* What a JIT linked with OProfile's own libopagent writes. */
@@ -385,7 +408,7 @@ int found_tick(struct found *f, uint64_t now_ns)
 	for (size_t i = 0; i < f->n; i++) {
 		struct watch *w = f->w[i];
 		int r;
-		if ((w->map_found && w->opdump_found) || w->next_ns > now_ns)
+		if (w->next_ns > now_ns)
 			continue;
 		r = look(f, w, now_ns);
 		if (r < 0)

@@ -23,6 +23,8 @@ struct live_source {
 	int32_t pid;
 	char instance[64];
 	uint64_t exit_ns;
+	bool saved;                 /* its images are of this run */
+	bool whole;                 /* samples of a run before this one are beside them in the session: all names are kept */
 };
 
 struct retry { /* a ring that was not ready */
@@ -410,12 +412,25 @@ struct saving {
 	int dirfd;
 };
 
+struct wanted {
+	struct resolver *r;
+	uint32_t source;
+};
+
+static bool is_wanted(void *arg, uint64_t id)
+{
+	const struct wanted *w = arg;
+
+	return resolver_was_hit(w->r, w->source, id);
+}
+
 static int save_one(void *arg, const char *instance, uint32_t number, uint32_t segment)
 {
 	struct saving *sv = arg;
 	struct live *l = sv->l;
 	AUTO_STRBUF dir = STRBUF_INIT_CAP(8192);
 	struct live_source *s = source_by_instance(l, instance);
+	struct wanted w = { pipeline_resolver(l->o.pipeline), number };
 	char name[256];
 	int r;
 
@@ -427,7 +442,12 @@ static int save_one(void *arg, const char *instance, uint32_t number, uint32_t s
 		return 0;
 	}
 	snprintf(name, sizeof(name), "jit/%s/%u.jo", instance, segment);
+	s->whole |= !s->saved && faccessat(sv->dirfd, name, F_OK, 0) == 0;
+	s->saved = true;
+	if (!s->whole)
+		jit_source_keep_only(s->s, is_wanted, &w);
 	r = jit_source_save_image(s->s, segment, sv->dirfd, name);
+	jit_source_keep_only(s->s, NULL, NULL);
 	if (r < 0 && r != -ENOENT) {
 		l->st.image_errors++;
 		msg_warn("cannot save the image %s/%s: %s; its samples will have no names", l->session_dir, name, strerror(-r));

@@ -246,6 +246,7 @@ void sources_free_all(struct resolver *r)
 		jittl_free(s->tl);
 		free(s->pins);
 		free(s->instance);
+		free(s->hits);
 		free(s);
 	}
 	u64map_done(&r->sources);

@@ -21,6 +21,9 @@ struct jitsrc {
 	size_t n_pins, pins_room;
 	struct jittl *tl;
 	char *instance;
+	uint8_t *hits;        /* a perf map's: a bit for each region that has samples */
+	size_t hits_bytes;
+	bool hits_lost;       /* no memory for them: all count as hit */
 };
 
 struct srcref {

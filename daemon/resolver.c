@@ -261,6 +261,31 @@ static void find_kernel(const struct resolver *r, uint64_t ip, struct hit *h)
 	h->cache = CACHE(CACHE_OTHER, 1);
 }
 
+/* A perf map may have millions of lines: those with samples are all that is kept of it in the session. */
+static void note_hit(struct jitsrc *s, uint32_t id)
+{
+	if (id / 8 >= s->hits_bytes) {
+		size_t room = MAX((size_t)id / 8 + 1, s->hits_bytes * 2);
+		uint8_t *more = s->hits_lost ? NULL : realloc(s->hits, room);
+
+		if (!more) {
+			s->hits_lost = true;
+			return;
+		}
+		memset(more + s->hits_bytes, 0, room - s->hits_bytes);
+		s->hits = more;
+		s->hits_bytes = room;
+	}
+	s->hits[id / 8] |= (uint8_t)(1u << id % 8);
+}
+
+bool resolver_was_hit(struct resolver *r, uint32_t source, uint64_t id)
+{
+	const struct jitsrc *s = resolver_source(r, source);
+
+	return !s || s->kind != JIT_SOURCE_PERFMAP || s->hits_lost || (id / 8 < s->hits_bytes && s->hits[id / 8] & 1u << id % 8);
+}
+
 static void hit_jit(struct hit *h, struct jitsrc *s, const struct jittl_region *g, uint64_t ip, enum hit_quality q)
 {
 	h->class = g->kind == JIT_METHOD ? HIT_JIT_METHOD : g->kind == JIT_INTERPRETER ? HIT_JIT_INTERPRETER : HIT_JIT_STUB;
@@ -269,6 +294,8 @@ static void hit_jit(struct hit *h, struct jitsrc *s, const struct jittl_region *
 	h->source = s;
 	h->segment = g->segment;
 	h->region_id = g->id;
+	if (s->kind == JIT_SOURCE_PERFMAP)
+		note_hit(s, g->id);
 	h->key = g->image_offset + (ip - g->addr);
 	h->cache = CACHE(CACHE_JIT, (uint64_t)s->number << 24 | g->segment);
 }

@@ -80,6 +80,11 @@ const char *jitsrc_instance(const struct jitsrc *s);
 uint32_t jitsrc_number(const struct jitsrc *s);
 /* The source of a number given by EV_JITSRC, or NULL. */
 struct jitsrc *resolver_source(const struct resolver *r, uint32_t number);
+/*
+ * Whether a region of a perf map was the answer for any sample so far; of other kinds of sources and for unknown ones always
+ * true: names that may be needed are kept.
+ */
+bool resolver_was_hit(struct resolver *r, uint32_t source, uint64_t id);
 
 /* Ranges of the kernel and its modules, for the session's notes. */
 typedef int resolver_kernel_fn(void *arg, const char *name, uint64_t start, uint64_t end);

@@ -19,6 +19,8 @@
 #define ALIGN_TEXT 16u
 #define POLL_MAX (64ull << 20)    /* read in one go: a file may be endless */
 #define GARBAGE_MAX (64ull << 20)
+#define SPOOL_MAX (256ull << 20)  /* of a map that is larger, what was written over has no names */
+#define TAIL 64u
 
 /* Where the next region goes: the same on every reading of the same bytes. */
 struct place {
@@ -41,7 +43,20 @@ struct jit_foreign {
 	uint64_t good_pos;      /* so far records came out */
 	bool gave_up;           /* nothing but rubbish for GARBAGE_MAX, or lengths that cannot be trusted */
 	bool finished;          /* the process is gone, and all was taken */
-	bool moved_on;          /* written anew: what was read first is no longer in the file */
+	/*
+	 * A map may be written anew in its place, by another writer or by the same one. So what was read of it is kept in a file without a name,
+	 * where what it said before is found when names are saved; and its last bytes are remembered, to see that they still stand there.
+	 */
+	int spool_fd;           /* -1 = none */
+	uint64_t spool_len;
+	uint8_t tail[TAIL];
+	size_t tail_len;
+	int64_t mtime_ns;       /* when the last poll began */
+	/* Where the present content of the file begins, for when there is no spool. */
+	struct place base;
+	uint64_t base_events;
+	jit_source_wanted_fn *wanted; /* of regions without code; NULL = all */
+	void *wanted_arg;
 };
 
 static _Thread_local char why_text[512];
@@ -158,8 +173,8 @@ int jit_foreign_open(struct jit_foreign **ret, enum jit_format format, int rootf
 		return -ENOMEM;
 	}
 	clock_gettime(CLOCK_REALTIME, &real);
-	*f = (struct jit_foreign){ .format = format, .fd = fd, .pid = pid, .uid = uid,
-				   .place = { JIT_FOREIGN_TEXT, JIT_FOREIGN_NOBITS } };
+	*f = (struct jit_foreign){ .format = format, .fd = fd, .pid = pid, .uid = uid, .spool_fd = -1,
+				   .place = { JIT_FOREIGN_TEXT, JIT_FOREIGN_NOBITS }, .base = { JIT_FOREIGN_TEXT, JIT_FOREIGN_NOBITS } };
 	f->realtime_offset_ns = (uint64_t)real.tv_sec * NSEC_PER_SEC + (uint64_t)real.tv_nsec - util_now_ns();
 	r = parser_begin(f);
 	if (r < 0) {
@@ -175,6 +190,8 @@ void jit_foreign_free(struct jit_foreign *f)
 	if (!f)
 		return;
 	jit_parser_free(f->parser);
+	if (f->spool_fd >= 0)
+		close(f->spool_fd);
 	close(f->fd);
 	free(f);
 }
@@ -209,32 +226,81 @@ static int on_event(void *arg, const struct jit_event *in)
 	return f->fn(f->arg, &e);
 }
 
+static int64_t mtime_of(const struct stat *st) { return st->st_mtim.tv_sec * (int64_t)NSEC_PER_SEC + st->st_mtim.tv_nsec; }
+
 bool jit_foreign_pending(struct jit_foreign *f)
 {
 	struct stat st;
 
-	return fstat(f->fd, &st) == 0 && (uint64_t)st.st_size != f->pos;
+	if (fstat(f->fd, &st) < 0)
+		return false;
+	return (uint64_t)st.st_size != f->pos || (f->format == JIT_FORMAT_PERFMAP && f->pos && mtime_of(&st) != f->mtime_ns);
 }
 
-/* A map that is shorter than what was read was written anew (O_TRUNC): it is read again from its start. */
+/* --- maps that are written anew --- */
+
+static void spool_drop(struct jit_foreign *f)
+{
+	if (f->spool_fd >= 0)
+		close(f->spool_fd);
+	f->spool_fd = -1;
+}
+
+static void spool_open(struct jit_foreign *f)
+{
+	static const char *const dirs[] = { "/var/tmp", "/tmp" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(dirs) && f->spool_fd < 0; i++)
+		f->spool_fd = open(dirs[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+static void spool_add(struct jit_foreign *f, const char *buf, size_t n)
+{
+	if (f->format == JIT_FORMAT_PERFMAP) {
+		size_t k = MIN(n, (size_t)TAIL);
+		memcpy(f->tail, buf + n - k, k);
+		f->tail_len = k;
+	}
+	if (f->spool_fd < 0)
+		return;
+	if (f->spool_len + n > SPOOL_MAX || io_pwrite_full(f->spool_fd, buf, n, (off_t)f->spool_len) < 0)
+		spool_drop(f);
+	else
+		f->spool_len += n;
+}
+
+/* Shorter than what was read, or (a map) other bytes at the end of what was read. */
+static bool is_rewritten(struct jit_foreign *f, const struct stat *now)
+{
+	uint8_t tail[TAIL];
+
+	if ((uint64_t)now->st_size < f->pos)
+		return true;
+	return f->tail_len && (pread(f->fd, tail, f->tail_len, (off_t)(f->pos - f->tail_len)) != (ssize_t)f->tail_len ||
+			       memcmp(tail, f->tail, f->tail_len) != 0);
+}
+
+/* Then it is read again from its start; places and numbers go on behind those of the old content. */
 static int check_rewritten(struct jit_foreign *f)
 {
 	struct jit_parser_stats st;
 	struct stat now;
-	int r;
 
 	if (fstat(f->fd, &now) < 0)
 		return -errno;
-	if ((uint64_t)now.st_size >= f->pos)
+	f->mtime_ns = mtime_of(&now);
+	if (!is_rewritten(f, &now))
 		return 0;
 	jit_parser_stats(f->parser, &st);
 	f->id_base += st.loads;
+	f->base = f->place;
+	f->base_events = f->n_events;
+	f->spool_len -= MIN(f->spool_len, (uint64_t)jit_parser_unfinished(f->parser)); /* a line whose end never came */
 	jit_parser_free(f->parser);
 	f->parser = NULL;
 	f->pos = f->good_pos = 0;
-	f->moved_on = true;
-	r = parser_begin(f);
-	return r;
+	f->tail_len = 0;
+	return parser_begin(f);
 }
 
 int jit_foreign_poll(struct jit_foreign *f, uint64_t max, jit_event_fn *fn, void *arg)
@@ -261,6 +327,7 @@ int jit_foreign_poll(struct jit_foreign *f, uint64_t max, jit_event_fn *fn, void
 		uint64_t had = f->n_events;
 		r = jit_parser_feed(f->parser, buf, (size_t)n, now);
 		f->pos += (uint64_t)n;
+		spool_add(f, buf, (size_t)n);
 		left -= (uint64_t)n;
 		if (f->n_events != had)
 			f->good_pos = f->pos;
@@ -299,6 +366,9 @@ struct saver {
 	struct strbuf nobits, names;
 	/* OProfile's dump tells lines behind their code: the last region waits for them */
 	bool lines_follow;
+	uint64_t id_base;
+	jit_source_wanted_fn *wanted;
+	void *wanted_arg;
 	struct seal_region held;
 	uint64_t held_id;
 	struct strbuf held_name, held_lines, held_strings;
@@ -351,6 +421,8 @@ static int save_nobits(struct saver *s, const struct jit_event *e)
 {
 	struct nobits n = { e->image_offset, e->size, s->names.len, e->name_len };
 
+	if (s->wanted && !s->wanted(s->wanted_arg, s->id_base + e->id))
+		return 0;
 	strbuf_add(&s->names, e->name, e->name_len);
 	return strbuf_add(&s->nobits, &n, sizeof(n));
 }
@@ -405,12 +477,13 @@ static int read_again(struct jit_foreign *f, struct saver *s)
 	struct jit_parser_opts o = { .fn = save_event, .arg = s, .realtime_offset_ns = f->realtime_offset_ns };
 	struct jit_parser *p;
 	AUTO_FREE char *buf = malloc(CHUNK);
-	int r = buf ? jit_parser_new(&p, f->format, &o) : -ENOMEM;
+	int r = buf ? jit_parser_new(&p, f->format, &o) : -ENOMEM, fd = f->spool_fd >= 0 ? f->spool_fd : f->fd;
+	uint64_t end = f->spool_fd >= 0 ? f->spool_len : f->pos;
 
 	if (r < 0)
 		return r;
-	for (uint64_t at = 0; at < f->pos && !r;) {
-		ssize_t n = pread(f->fd, buf, MIN((uint64_t)CHUNK, f->pos - at), (off_t)at);
+	for (uint64_t at = 0; at < end && !r;) {
+		ssize_t n = pread(fd, buf, MIN((uint64_t)CHUNK, end - at), (off_t)at);
 		if (n <= 0)
 			break;
 		r = jit_parser_feed(p, buf, (size_t)n, 0);
@@ -425,7 +498,7 @@ static int read_again(struct jit_foreign *f, struct saver *s)
 int jit_foreign_save(struct jit_foreign *f, int dirfd, const char *path)
 {
 	struct seal_opts o = { .name = f->format == JIT_FORMAT_JITDUMP ? "jitdump" : "jit" };
-	struct saver s = { .place = { JIT_FOREIGN_TEXT, JIT_FOREIGN_NOBITS }, .text = STRBUF_INIT_CAP(TEXT_MAX), .events = f->n_events,
+	struct saver s = { .place = { JIT_FOREIGN_TEXT, JIT_FOREIGN_NOBITS }, .wanted = f->wanted, .wanted_arg = f->wanted_arg, .text = STRBUF_INIT_CAP(TEXT_MAX), .events = f->n_events,
 			   .nobits = STRBUF_INIT_CAP(TEXT_MAX), .names = STRBUF_INIT_CAP(TEXT_MAX),
 			   .lines_follow = f->format == JIT_FORMAT_OPDUMP, .held_name = STRBUF_INIT_CAP(TEXT_MAX),
 			   .held_lines = STRBUF_INIT_CAP(TEXT_MAX), .held_strings = STRBUF_INIT_CAP(TEXT_MAX) };
@@ -434,6 +507,11 @@ int jit_foreign_save(struct jit_foreign *f, int dirfd, const char *path)
 	AUTO_CLOSE int fd = -1;
 	int r;
 
+	if (f->spool_fd < 0) { /* what stood before the present content is gone */
+		s.place = f->base;
+		s.events -= f->base_events;
+		s.id_base = f->id_base;
+	}
 	jit_parser_stats(f->parser, &st);
 	o.machine = st.machine;
 	r = seal_new(&s.seal, &o);
@@ -556,9 +634,19 @@ static const char *src_why(void *impl)
 	return why_text;
 }
 
+static void src_keep_only(void *impl, jit_source_wanted_fn *wanted, void *arg)
+{
+	struct jit_foreign *f = impl;
+
+	f->wanted = wanted;
+	f->wanted_arg = arg;
+}
+
 int jit_foreign_source(struct jit_source **ret, struct jit_foreign *f)
 {
-	static const struct jit_source_ops ops = { src_free, src_pending, src_poll, src_info, src_save, src_why };
+	static const struct jit_source_ops ops = { src_free, src_pending, src_poll, src_info, src_save, src_why, src_keep_only };
 
+	if (f->format == JIT_FORMAT_PERFMAP && !f->pos)
+		spool_open(f);
 	return jit_source_wrap(ret, &ops, f);
 }

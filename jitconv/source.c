@@ -550,6 +550,13 @@ int jit_source_poll(struct jit_source *s, jit_event_fn *fn, void *arg)
 }
 
 void jit_source_want_tables(struct jit_source *s, bool on) { s->want_tables = on; }
+
+void jit_source_keep_only(struct jit_source *s, jit_source_wanted_fn *wanted, void *arg)
+{
+	if (s->ops && s->ops->keep_only)
+		s->ops->keep_only(s->impl, wanted, arg);
+}
+
 const char *jit_source_why(const struct jit_source *s) { return s->ops ? s->ops->why(s->impl) : s->why; }
 uint32_t jit_source_n_segments(const struct jit_source *s) { return s->ops ? 1 : s->h.n_segments; }
 const struct jit_identity *jit_source_identity(const struct jit_source *s) { return s->ops ? NULL : &s->h.who; }

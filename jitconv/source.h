@@ -45,6 +45,12 @@ void jit_source_info(const struct jit_source *s, struct jit_source_info *ret);
 bool jit_source_is_marker(const char *path);
 /* Copies (or seals) the image of a segment to a new file at path; .text keeps its offset. 0 or -errno. */
 int jit_source_save_image(struct jit_source *s, uint32_t segment, int dirfd, const char *path);
+/*
+ * From now on a saved image has of the regions without code only those that wanted() says yes to: a perf map may have millions. Sources
+ * that have code for their regions keep all.
+ */
+typedef bool jit_source_wanted_fn(void *arg, uint64_t id);
+void jit_source_keep_only(struct jit_source *s, jit_source_wanted_fn *wanted, void *arg);
 uint32_t jit_source_n_segments(const struct jit_source *s);
 /*
  * With tables: poll then reads the journals and its events have source_file, lines, inlines, unwind and strings. Without (the
@@ -65,6 +71,7 @@ struct jit_source_ops { /* as the functions above; all must be set */
 	void (*info)(void *impl, struct jit_source_info *ret);
 	int (*save_image)(void *impl, uint32_t segment, int dirfd, const char *path);
 	const char *(*why)(void *impl);
+	void (*keep_only)(void *impl, jit_source_wanted_fn *wanted, void *arg); /* NULL: keeps all */
 };
 /* Takes impl over, also when it fails (-ENOMEM). */
 int jit_source_wrap(struct jit_source **ret, const struct jit_source_ops *ops, void *impl);

@@ -129,8 +129,8 @@ EXTRA_DIST += tests/cli/image-perf.sh
 # other JITs: fixtures that tell of their code in their own ways
 check_PROGRAMS += tests/tools/jitself
 tests_tools_jitself_LDADD = -ldl
-CLI_TESTS += tests/cli/other-jits.sh
-EXTRA_DIST += tests/cli/other-jits.sh
+CLI_TESTS += tests/cli/other-jits.sh tests/cli/perf-map.sh
+EXTRA_DIST += tests/cli/other-jits.sh tests/cli/perf-map.sh
 # attribution on a real VM: HotSpot's own probes as the witness
 check_PROGRAMS += tests/tools/uprobe-log tests/tools/resolve-dump
 tests_tools_resolve_dump_LDADD = daemon/libpipeline.la lib/libbase.la
