@@ -140,3 +140,11 @@ fuzz_fuzz_ctl_SOURCES = fuzz/fuzz-ctl.c $(FUZZ_MAIN)
 fuzz_fuzz_ctl_LDADD = $(tests_unit_test_ctl_LDADD)
 fuzz_fuzz_ctl_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 EXTRA_DIST += fuzz/seeds/ctl/save fuzz/seeds/ctl/status fuzz/seeds/ctl/attach fuzz/seeds/ctl/bytes
+
+# --- the resolver: forged streams of events
+check_PROGRAMS += fuzz/fuzz-resolver
+UNIT_TESTS += fuzz/fuzz-resolver
+fuzz_fuzz_resolver_SOURCES = fuzz/fuzz-resolver.c $(FUZZ_MAIN)
+fuzz_fuzz_resolver_LDADD = daemon/libresolver.la lib/libbase.la
+fuzz_fuzz_resolver_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+EXTRA_DIST += fuzz/seeds/make-resolver.sh fuzz/seeds/resolver/life fuzz/seeds/resolver/family fuzz/seeds/resolver/hostile
