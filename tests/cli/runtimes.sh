@@ -69,11 +69,21 @@ map_there() { [ -s "/tmp/perf-$late.map" ]; }
 php_jit='-d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M -d opcache.jit=1254 -d opcache.file_update_protection=0'
 long=${OPJIT_LONG-}
 if command -v node >/dev/null; then
-	before=$(echo *)
+	mkdir "$work/home"
+	home=$HOME before=$(echo *)
+	export HOME=$work/home
+	find /tmp -maxdepth 1 -name 'perf-*.map' | sort >"$work/maps.before"
 	try 'node' node hot.js
 	rm -f own
 	is "$before" "$(echo *)" 'node: nothing is left in the working directory'
+	is '' "$(find "$HOME" -mindepth 1)$(find /tmp -maxdepth 1 -name 'perf-*.map' -newer "$work/maps.before" -user "$(id -u)" -exec grep -l hot.js {} +)" \
+		'nor in its home or /tmp'
+	try 'node --perf-basic-prof, as its user types it' node --perf-basic-prof hot.js
+	rm -f own isolate-*
 	try 'node --perf-prof, its own jitdump' node --perf-prof hot.js
+	is '' "$(find "$HOME" -mindepth 1)" 'node with its own switches: nothing in its home'
+	export HOME=$home
+	find /tmp -maxdepth 1 -name 'perf-*.map' -newer "$work/maps.before" -user "$(id -u)" -exec grep -l hot.js {} + | xargs -r rm -f
 	like <(readelf -wF "$work"/s/jit/*/0.jo 2>/dev/null) 'rbp\+16' 'what it says of stacks is in the image'
 	rm -f jit-*.dump isolate-*
 	if [ -n "$long" ]; then
