@@ -83,7 +83,7 @@ if command -v node >/dev/null; then
 	try 'node --perf-prof, its own jitdump' node --perf-prof hot.js
 	is '' "$(find "$HOME" -mindepth 1)" 'node with its own switches: nothing in its home'
 	export HOME=$home
-	find /tmp -maxdepth 1 -name 'perf-*.map' -newer "$work/maps.before" -user "$(id -u)" -exec grep -l hot.js {} + | xargs -r rm -f
+	find /tmp -maxdepth 1 -name 'perf-*.map' -newer "$work/maps.before" -user "$(id -u)" -exec grep -q hot.js {} \; -delete
 	like <(readelf -wF "$work"/s/jit/*/0.jo 2>/dev/null) 'rbp\+16' 'what it says of stacks is in the image'
 	rm -f jit-*.dump isolate-*
 	if [ -n "$long" ]; then
