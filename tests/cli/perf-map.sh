@@ -11,7 +11,7 @@ trap 'rm -f "${maps[@]}"; cleanup' EXIT
 begin() { # begin MS [NAME=VALUE]: a process that says nothing itself and uses so much CPU time; $start is where its code is
 	env "${2-A=B}" "$jitself" none "$1" 1 >target.out 2>&1 & target=$!
 	later $target
-	map=${where-/tmp}/perf-$target.map
+	map=${where:-/tmp}/perf-$target.map
 	maps+=("$map")
 	wait_for 20 ready
 }
