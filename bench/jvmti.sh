@@ -3,7 +3,8 @@
 # What the Java agent costs, on javac compiling java.base: thread CPU inside its callbacks beside perf's jitdump agent (its path
 # in PERF_JVMTI), and CPU of the whole run with no agent, with one that only switches the events on, and with ours.
 # Rounds are interleaved; each ratio is of one round, and the median of the rounds is shown with its lowest and highest.
-#	BENCH_ROUNDS   5 unless told        BENCH_FILES    of java.base; all of them unless told
+#	BENCH_ROUNDS    5 unless told
+#	BENCH_PACKAGE   java/util, say: that part of java.base instead of all of it, which takes a run of minutes to one of half a minute
 set -eu
 src=${abs_top_srcdir:?} build=${abs_top_builddir:?}
 # shellcheck source=tests/workloads.sh
@@ -16,7 +17,7 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/opjit-bench-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/jit" "$dir/perf"
 export OPJIT_DIR=$dir/jit JITDUMPDIR=$dir/perf
-workload_javac "$dir" "${BENCH_FILES:-0}" || { echo "jvmti: skipped"; exit 0; }
+workload_javac "$dir" "${BENCH_PACKAGE-}" || { echo "jvmti: skipped"; exit 0; }
 cd "$WORKLOAD_CWD"
 
 # javac_cpu [JAVA-OPTION…]: runs it; CPU seconds to $cpu, bytes written below OPJIT_DIR and JITDUMPDIR to $bytes.

@@ -9,7 +9,7 @@
 # As a program: `tests/workloads.sh [-t SECONDS] NAME DIR [PREFIX…]` runs PREFIX… COMMAND… in place of itself, for
 # instance `tests/workloads.sh -t 10 sunflow /tmp/w operf -d /tmp/s`. `-n` prints the command instead.
 #
-#	workload_javac DIR [N]     javac compiles java.base (about 3,100 files), or the first N files: start-up heavy
+#	workload_javac DIR [PACKAGE]   javac compiles java.base (about 3,100 files), or PACKAGE of it (java/util) with what is below: start-up heavy
 #	workload_sunflow DIR       a ray tracer on all CPUs: steady
 #	workload_h2 DIR [ROUNDS]   H2 in memory running SQL, 10 rounds unless told
 #	workload_bounded DIR SECONDS   turns WORKLOAD into one that ends with status 0 after SECONDS
@@ -36,23 +36,22 @@ workload_missing() {
 }
 
 workload_javac() {
-	local dir=$1 n=${2:-0} jdk src
+	local dir=$1 package=${2-} jdk src
 	jdk=$(workload_jdk)
 	[ -n "$jdk" ] || { workload_missing "no JDK below /usr/lib/jvm"; return; }
 	src=$jdk/lib/src.zip
 	[ -r "$src" ] || { workload_missing "$src: not there (openjdk-17-source)"; return; }
 	command -v unzip >/dev/null || { workload_missing "no unzip"; return; }
-	dir=$dir/javac-$(basename "$jdk")
+	# A package has a root of its own: javac compiles all that it finds and somebody names.
+	dir=$dir/javac-$(basename "$jdk")${package:+-${package//\//.}}
 	if [ ! -f "$dir/files" ]; then
-		mkdir -p "$dir" && unzip -q -o "$src" 'java.base/*' -d "$dir/src" &&
+		mkdir -p "$dir" && unzip -q -o "$src" "java.base/${package:+$package/}*" -d "$dir/src" &&
 			(cd "$dir/src" && find java.base -name '*.java' | LC_ALL=C sort) >"$dir/files.tmp" &&
 			mv "$dir/files.tmp" "$dir/files" || return
 	fi
-	local list=$dir/files
-	[ "$n" = 0 ] || { list=$dir/files.$n && head -n "$n" "$dir/files" >"$list"; }
 	WORKLOAD_CWD=$dir/src
 	WORKLOAD=("$jdk/bin/java" -Xmx3g -m jdk.compiler/com.sun.tools.javac.Main -proc:none -nowarn
-		-XDignore.symbol.file --patch-module java.base=java.base -d "$dir/out" "@$list")
+		-XDignore.symbol.file --patch-module java.base=java.base -d "$dir/out" "@$dir/files")
 }
 
 workload_sunflow() {

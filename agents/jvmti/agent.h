@@ -43,7 +43,6 @@ struct method {              /* a cache line's worth in front: what an inlined f
 	uint32_t n_lines;
 	bool linker;             /* a method of MethodHandle that links: see linker_name */
 	jmethodID id;            /* a key: never given to the VM outside the callback it came with */
-	struct method *all;      /* the list of all */
 	struct opagent_text descriptor; /* (ILjava/lang/String;)V */
 };
 /*

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "agents/jvmti/agent.h"
 #include "lib/util.h"
@@ -25,11 +26,19 @@ struct slot {
 };
 static struct slot *slots;
 static size_t n_slots, n_methods, n_bytes;
-static struct method *all;
 static struct file {
 	struct file *next; /* in its bucket */
 	struct opagent_text text;
 } *files[1024];
+/*
+ * Nothing of a method is given back alone, so all of them lie in large chunks. malloc would grow the heap of this thread by a page at a
+ * time, with a system call and a fault each.
+ */
+static struct chunk {
+	struct chunk *next;
+	size_t used, room; /* with this head */
+} *chunks;
+#define CHUNK_BYTES ((size_t)256 << 10)
 static unsigned int users;
 static JavaVM *java_vm;
 static bool ids_are_pointers;
@@ -53,6 +62,28 @@ static size_t slot_of(jmethodID id, size_t n)
 	uint64_t x = (uint64_t)(uintptr_t)id >> 3;
 	x *= 0x9e3779b97f4a7c15ULL;
 	return (size_t)(x >> 32) & (n - 1);
+}
+
+static void *take(size_t bytes)
+{
+	struct chunk *c = chunks;
+	size_t room = CHUNK_BYTES;
+	void *p;
+
+	bytes = (bytes + 63) / 64 * 64; /* a method begins on a cache line */
+	if (!c || c->room - c->used < bytes) {
+		if (bytes > room - 64)
+			room = bytes + 64;
+		c = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		if (c == MAP_FAILED)
+			return NULL;
+		*c = (struct chunk){ chunks, 64, room };
+		chunks = c;
+	}
+	p = (char *)c + c->used;
+	c->used += bytes;
+	n_bytes += bytes;
+	return p;
 }
 
 static void put(struct slot *to, size_t n, struct method *m)
@@ -89,18 +120,12 @@ void methods_enter(void)
 /* Endless new classes: begin anew rather than grow for ever. */
 static void forget_all(void)
 {
-	for (struct method *m = all, *next; m; m = next) {
-		next = m->all;
-		free(m);
+	for (struct chunk *c = chunks, *next; c; c = next) {
+		next = c->next;
+		munmap(c, c->room);
 	}
-	all = NULL;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		for (struct file *f = files[i], *next; f; f = next) {
-			next = f->next;
-			free(f);
-		}
-		files[i] = NULL;
-	}
+	chunks = NULL;
+	memset(files, 0, sizeof(files));
 	memset(slots, 0, n_slots * sizeof(*slots));
 	n_methods = n_bytes = 0;
 }
@@ -201,10 +226,9 @@ static struct opagent_text *file_text(const char *class, const char *source)
 		bucket = &files[util_hash_bytes(name, n) % (sizeof(files) / sizeof(files[0]))];
 		for (f = *bucket; f && (f->text.len != n || memcmp(f->text.s, name, n)); f = f->next)
 			;
-		if (!f && (f = malloc(sizeof(*f) + n + 1))) {
+		if (!f && (f = take(sizeof(*f) + n + 1))) {
 			*f = (struct file){ *bucket, text_of(memcpy(f + 1, name, n + 1), n) };
 			*bucket = f;
-			n_bytes += sizeof(*f) + n + 1;
 		}
 	}
 	free(name);
@@ -238,7 +262,7 @@ static struct method *method_of_answers(jmethodID id, const struct answers *a)
 	char *pretty = name_of_method(class, name, desc);
 	size_t pretty_n = pretty ? strlen(pretty) : 0, desc_n = strlen(desc);
 	size_t bytes = sizeof(struct method) + n_lines * sizeof(struct method_line) + pretty_n + desc_n + 2;
-	struct method *m = pretty ? malloc(bytes) : NULL;
+	struct method *m = pretty ? take(bytes) : NULL;
 	struct method_line *lines;
 	char *s;
 
@@ -250,7 +274,6 @@ static struct method *method_of_answers(jmethodID id, const struct answers *a)
 				      .linker = is_linker(class, name),
 				      .file = a->source && *a->source ? file_text(class, a->source) : NULL };
 		m->descriptor = text_of(memcpy(s + pretty_n + 1, desc, desc_n + 1), desc_n);
-		n_bytes += bytes;
 	}
 	free(pretty);
 	return m;
@@ -269,8 +292,6 @@ static struct method *get_new(jvmtiEnv *ti, jmethodID id)
 		m = n_methods < n_slots / 2 || grow() ? method_of_answers(id, &a) : NULL;
 		if (m) {
 			m->version = version;
-			m->all = all;
-			all = m;
 			put(slots, n_slots, m);
 			n_methods++;
 		}
