@@ -16,6 +16,7 @@ fi
 trap 'kill -9 "${vms[@]}" 2>/dev/null; rm -f "${sockets[@]}"; cleanup' EXIT
 vms=() sockets=() timeout=700
 begin() { # begin HOW…: $vm
+	rm -f "$work/vm.out" # the word of the one before is not this one's
 	"${hidden[@]}" "$fake" "$work/lib/libjvm.so" "$@" >"$work/vm.out" 2>&1 & vm=$!
 	disown $vm # the shell has no word to say about its end
 	vms+=("$vm") sockets+=("/tmp/.java_pid$vm")
