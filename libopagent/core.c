@@ -171,26 +171,6 @@ static uint64_t string_need(const char *s, size_t *len)
 	return *len + 1;
 }
 
-/* A string of a region: a text if there is one, else s. */
-static uint64_t text_need(const struct opagent_text *t, const char *s, size_t *len)
-{
-	if (!t)
-		return string_need(s, len);
-	*len = MIN(t->len, JIT_NAME_MAX);
-	return *len + 1;
-}
-
-static uint32_t text_string(struct core *c, struct opagent_text *t, const char *s, size_t len)
-{
-	if (!t)
-		return segment_string(c, s ? s : "", len);
-	if (t->noted != c->seg.mark) {
-		t->at = segment_string(c, t->s, len);
-		t->noted = c->seg.mark;
-	}
-	return t->at;
-}
-
 static bool indexes_good(const struct opagent_region *r)
 {
 	for (uint32_t i = 0; i < r->n_lines; i++)
@@ -224,22 +204,11 @@ static bool strings_good(uint32_t n, const char *const *strings)
 	return true;
 }
 
-static bool texts_good(uint32_t n, struct opagent_text *const *texts)
-{
-	if (n > CORE_TABLE_MAX)
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		if (!texts[i] || !texts[i]->s)
-			return false;
-	return true;
-}
-
 static bool tables_good(const struct opagent_region *r)
 {
 	return array_good(r->n_lines, r->lines) && array_good(r->n_frames, r->frames) &&
 	       array_good(r->n_inlines, r->inlines) && array_good(r->n_unwind, r->unwind) &&
-	       (r->names_text ? texts_good(r->n_names, r->names_text) : strings_good(r->n_names, r->names)) &&
-	       (r->files_text ? texts_good(r->n_files, r->files_text) : strings_good(r->n_files, r->files)) && indexes_good(r);
+	       strings_good(r->n_names, r->names) && strings_good(r->n_files, r->files) && indexes_good(r);
 }
 
 static void no_tables(struct opagent_region *r)
@@ -256,9 +225,9 @@ static void tables_need(struct core *c, struct opagent_region *r, struct need *n
 	size_t len;
 
 	for (uint32_t i = 0; i < r->n_names; i++)
-		strings += text_need(r->names_text ? r->names_text[i] : NULL, r->names ? r->names[i] : NULL, &len);
+		strings += string_need(r->names[i], &len);
 	for (uint32_t i = 0; i < r->n_files; i++)
-		strings += text_need(r->files_text ? r->files_text[i] : NULL, r->files ? r->files[i] : NULL, &len);
+		strings += string_need(r->files[i], &len);
 	if (n_refs > c->n_refs) {
 		uint32_t *more = realloc(c->refs, n_refs * sizeof(*more));
 		if (more) {
@@ -275,22 +244,12 @@ static void tables_need(struct core *c, struct opagent_region *r, struct need *n
 	n->strtab += strings;
 }
 
-static void strings_write(struct core *c, uint32_t *refs, uint32_t n, struct opagent_text *const *texts, const char *const *plain)
-{
-	size_t len;
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct opagent_text *t = texts ? texts[i] : NULL;
-		const char *s = t ? NULL : plain[i];
-		text_need(t, s, &len);
-		refs[i] = text_string(c, t, s, len);
-	}
-}
-
 static void tables_strings(struct core *c, const struct opagent_region *r)
 {
-	strings_write(c, c->refs, r->n_names, r->names_text, r->names);
-	strings_write(c, c->refs + r->n_names, r->n_files, r->files_text, r->files);
+	for (uint32_t i = 0; i < r->n_names; i++)
+		c->refs[i] = segment_string(c, r->names[i], strnlen(r->names[i], JIT_NAME_MAX));
+	for (uint32_t i = 0; i < r->n_files; i++)
+		c->refs[r->n_names + i] = segment_string(c, r->files[i], strnlen(r->files[i], JIT_NAME_MAX));
 }
 
 /* Writes the tables behind the record that is to come at the journal's tail. */
@@ -407,7 +366,7 @@ static uint64_t text_place(struct core *c, const struct opagent_region *r, bool 
 
 static bool region_good(const struct opagent_region *r)
 {
-	return (r->name_text ? r->name_text->s : r->name) && r->addr + r->code_size >= r->addr && r->kind <= OPAGENT_TRAMPOLINE &&
+	return r->name && r->addr + r->code_size >= r->addr && r->kind <= OPAGENT_TRAMPOLINE &&
 	       r->tier >= INT8_MIN && r->tier <= INT8_MAX && tables_good(r);
 }
 
@@ -424,8 +383,7 @@ int core_load(struct core *c, const struct opagent_region *given, uint64_t *id)
 
 	if (!region_good(&r))
 		return -EINVAL;
-	n.strtab = text_need(r.name_text, r.name, &name_len) + text_need(r.source_text, r.source_file, &source_len) +
-		   text_need(r.descriptor_text, r.descriptor, &desc_len);
+	n.strtab = string_need(r.name, &name_len) + string_need(r.source_file, &source_len) + string_need(r.descriptor, &desc_len);
 	n.text = r.code && r.code_size ? ALIGN_UP(r.code_size, (uint64_t)ALIGN) + ALIGN : 0;
 	tables_need(c, &r, &n);
 	if (!n.text && nobits_full(c, size) && segment_next(c) < 0)
@@ -435,11 +393,11 @@ int core_load(struct core *c, const struct opagent_region *given, uint64_t *id)
 		return q;
 	if (!bytes && nobits_full(c, size))
 		c->seg.nobits_used = 0;
-	rec.name_off = text_string(c, r.name_text, r.name, name_len);
+	rec.name_off = segment_string(c, r.name, name_len);
 	rec.name_len = (uint32_t)name_len;
-	rec.source_off = text_string(c, r.source_text, r.source_file, source_len);
+	rec.source_off = segment_string(c, r.source_file ? r.source_file : "", source_len);
 	rec.source_len = (uint32_t)source_len;
-	rec.desc_off = text_string(c, r.descriptor_text, r.descriptor, desc_len);
+	rec.desc_off = segment_string(c, r.descriptor ? r.descriptor : "", desc_len);
 	rec.desc_len = (uint32_t)desc_len;
 	tables_strings(c, &r);
 	rec.image_offset = text_place(c, &r, bytes, &size);
@@ -516,12 +474,12 @@ static int amend_region(struct core *c, const struct region *region, struct opag
 	bool lost;
 	int q;
 
-	n.strtab = text_need(r->source_text, r->source_file, &source_len);
+	n.strtab = string_need(r->source_file, &source_len);
 	tables_need(c, r, &n);
 	q = make_room(c, &n, NULL, &lost);
 	if (lost)
 		return q;
-	rec.source_off = text_string(c, r->source_text, r->source_file, source_len);
+	rec.source_off = segment_string(c, r->source_file ? r->source_file : "", source_len);
 	rec.source_len = (uint32_t)source_len;
 	tables_strings(c, r);
 	part_commit(&c->seg.strtab);

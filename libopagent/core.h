@@ -53,7 +53,6 @@ struct segment {
 	uint64_t bytes;  /* of the file and the mapping */
 	int fd;
 	uint32_t number;
-	uint64_t mark;   /* of the strings in it that texts have noted: of no other segment in this memory */
 	struct part text, symtab, strtab, journal;
 	uint64_t nobits_addr, nobits_used;
 	struct intern intern;
@@ -86,7 +85,6 @@ struct core {
 	bool forked;
 	struct segment seg;
 	uint32_t n_segments;
-	uint64_t marks; /* given to segments so far, also of instances before */
 	uint64_t seq, next_id;
 	uint64_t bytes_before; /* of the segments before */
 	uint64_t retry_text_ns, retry_segment_ns; /* no new try before: the disk is full */

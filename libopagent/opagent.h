@@ -114,18 +114,6 @@ struct opagent_unwind_row { /* sorted by offset; each holds up to the next */
 #define OPAGENT_SAFEPOINT_LINES 2u /* lines are known at safepoints only */
 #define OPAGENT_OSR 4u           /* osr_bci is meant */
 
-/*
- * A string that comes again with other regions (the name of an inlined method, a source file). The library notes in it where
- * it wrote the string, and the next time neither reads nor compares it. Zero all but s and len at first; the string must not
- * change while it is posted. The memory is the caller's; one text may be posted by several threads and through several handles.
- */
-struct opagent_text {
-	const char *s;        /* len bytes, none of them NUL */
-	uint32_t len;
-	uint32_t at;          /* the library's */
-	uint64_t noted;       /* the library's */
-};
-
 struct opagent_region {
 	size_t size;
 	uint64_t addr;
@@ -147,10 +135,6 @@ struct opagent_region {
 	const struct opagent_unwind_row *unwind;
 	uint32_t n_lines, n_frames, n_inlines, n_unwind;
 	const char *descriptor;   /* signature with the return type, as the VM writes it: "(ILjava/lang/String;)V"; NULL = unknown */
-	/* Where they are not NULL they stand for name, source_file, descriptor, names and files. */
-	struct opagent_text *name_text, *source_text, *descriptor_text;
-	struct opagent_text *const *names_text;
-	struct opagent_text *const *files_text;
 };
 
 /* o may be NULL. *ret is written only on success. Free with opagent_close. */

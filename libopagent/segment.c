@@ -303,7 +303,6 @@ int segment_make(struct core *c)
 				    parts[i]->ready - MIN(parts[i]->ready, ALIGN_UP(parts[i]->used, HEAD)));
 		segment_drop(&gone);
 	}
-	s->mark = ++c->marks;
 	c->n_segments++;
 	__atomic_store_n(&c->ring->n_segments, c->n_segments, __ATOMIC_RELEASE);
 	return 0;
@@ -329,7 +328,6 @@ void segment_recover(struct core *c)
 	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++)
 		parts[i]->used = parts[i]->sh->sh_size;
 	c->seg.intern = (struct intern){ 0 };
-	c->seg.mark = ++c->marks; /* what texts noted may be of strings that were not finished */
 }
 
 static void intern_grow(struct intern *t)

@@ -93,9 +93,12 @@ static void add_unwind(struct opagent_region *r, const struct vm_blob *b, struct
  */
 static char *linker_name(const struct method *m, uint64_t addr, struct vm_name *real)
 {
-	if (!m->linker || !vm_method_name(addr, real))
+	static const char class[] = "java.lang.invoke.MethodHandle.";
+	const char *name = m->name + sizeof(class) - 1;
+
+	if (strncmp(m->name, class, sizeof(class) - 1) || (strncmp(name, "linkTo", 6) && strncmp(name, "invokeBasic", 11)))
 		return NULL;
-	return name_of_method("Ljava/lang/invoke/MethodHandle;", real->name, real->signature);
+	return vm_method_name(addr, real) ? name_of_method("Ljava/lang/invoke/MethodHandle;", real->name, real->signature) : NULL;
 }
 
 static void post_gone(uint64_t addr, uint64_t now, uint32_t late_us)
@@ -108,7 +111,7 @@ static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *a
 {
 	struct opagent_region r = { .size = sizeof(r), .time_ns = now_ns(), .tier = -1, .kind = OPAGENT_METHOD };
 	struct opagent_unwind_row unwind[2];
-	struct method *m;
+	const struct method *m;
 	struct tables *t = NULL;
 	struct vm_blob blob;
 	struct vm_name real;
@@ -119,19 +122,15 @@ static void JNICALL on_load(jvmtiEnv *ti, jmethodID id, jint size, const void *a
 		return;
 	live_look(r.time_ns, post_gone);
 	methods_enter();
-	methods_get(ti, 1, &id, &m);
+	m = methods_get(ti, id);
 	if (m) {
 		r.addr = (uintptr_t)addr;
 		r.code_size = (uint64_t)size;
 		r.code = addr;
 		linker = linker_name(m, r.addr, &real);
-		r.name = linker;
-		r.descriptor = linker ? real.signature : NULL;
-		if (!linker) {
-			r.name_text = &m->name;
-			r.descriptor_text = &m->descriptor;
-		}
-		r.source_text = m->file;
+		r.name = linker ? linker : m->name;
+		r.source_file = m->file;
+		r.descriptor = linker ? real.signature : m->descriptor;
 		seen = vm_method(&blob, r.addr, r.code_size);
 		if (seen) {
 			r.code_size = blob.end - r.addr;

@@ -35,21 +35,20 @@ struct method_line {
 	int32_t bci;
 	uint32_t line;
 };
-struct method {              /* a cache line's worth in front: what an inlined frame needs of it */
-	uintptr_t version;       /* changes when the class is redefined; 0 = cannot be told */
-	struct opagent_text name; /* com.acme.Foo$Bar.baz(int, String) */
-	struct opagent_text *file; /* com/acme/Foo.java, NULL = unknown; of one name there is one */
-	const struct method_line *lines; /* sorted by bci */
-	uint32_t n_lines;
-	bool linker;             /* a method of MethodHandle that links: see linker_name */
+struct method {
+	struct method *next;     /* in its bucket */
 	jmethodID id;            /* a key: never given to the VM outside the callback it came with */
-	struct opagent_text descriptor; /* (ILjava/lang/String;)V */
+	uintptr_t version;       /* changes when the class is redefined; 0 = cannot be told */
+	const char *name;        /* com.acme.Foo$Bar.baz(int, String) */
+	const char *descriptor;  /* (ILjava/lang/String;)V */
+	const char *file;        /* com/acme/Foo.java, NULL = unknown */
+	uint32_t n_lines;
+	struct method_line lines[]; /* sorted by bci */
 };
 /*
- * The methods of n ids that the running callback was given, NULL where memory ends. Valid until methods_leave. A compiled method names some
- * twenty others, and what is kept of each is out of the CPU's caches by then: asked for together, they are fetched together.
+ * The method of an id that the running callback was given. NULL when memory ends. Valid until methods_leave.
  */
-void methods_get(jvmtiEnv *ti, size_t n, const jmethodID *ids, struct method **ret);
+const struct method *methods_get(jvmtiEnv *ti, jmethodID id);
 uint32_t method_line_at(const struct method *m, int32_t bci);
 void methods_enter(void); /* at the start of a callback that will call methods_get */
 void methods_leave(void);
@@ -116,7 +115,7 @@ void live_unlock(void);
 /* --- compiled.c --- */
 /* Fills tables of r from the records of a load. The memory belongs to the pool and is given back by tables_done. */
 struct tables;
-struct tables *tables_of_load(jvmtiEnv *ti, struct opagent_region *r, struct method *own, enum lines_mode mode,
+struct tables *tables_of_load(jvmtiEnv *ti, struct opagent_region *r, const struct method *own, enum lines_mode mode,
 			      jint n_map, const jvmtiAddrLocationMap *map, const void *compile_info);
 void tables_done(struct tables *t);
 

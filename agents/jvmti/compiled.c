@@ -20,8 +20,10 @@
 #define MAX_DEPTH 4096
 #define NONE UINT32_MAX
 
-struct local { /* a method in the running callback; its index is that of its name, too */
-	uint32_t file;       /* index into files; NONE = unknown */
+struct local { /* a method in the running callback */
+	jmethodID id;
+	const struct method *method;
+	uint32_t name, file; /* index into names and files; NONE = unknown */
 	bool own_file;       /* the same as the compiled method's */
 };
 struct frame_key {
@@ -38,14 +40,10 @@ struct tables {
 	struct tables *next; /* in the pool */
 	uint32_t epoch;      /* of the callback: spares clearing what a large method left */
 	bool broken;         /* memory ended: no tables at all rather than wrong ones */
-	struct method *own;
+	const struct method *own;
 
-	jmethodID *ids;      /* of the locals, as they come up, from outside in */
-	struct method **methods;
 	struct local *locals;
-	uint32_t n_ids, room_ids, n_methods, room_methods, n_locals, room_locals;
-	uint32_t *walk;      /* index into locals of each frame of each record, from outside in */
-	uint32_t n_walk, room_walk;
+	uint32_t n_locals, room_locals;
 	struct local_slot *local_slots;
 	uint32_t n_local_slots;
 	struct frame_key *keys;
@@ -57,7 +55,7 @@ struct tables {
 	uint32_t n_ranges, room_ranges;
 	struct opagent_frame *frames;
 	uint32_t n_frames, room_frames;
-	struct opagent_text **names, **files;
+	const char **names, **files;
 	uint32_t n_names, room_names, n_files, room_files;
 
 	struct { uint32_t local, frame; int32_t bci; } last[64]; /* path of the record before, from outside in */
@@ -125,8 +123,8 @@ static bool local_slots_grow(struct tables *t)
 	free(t->local_slots);
 	t->local_slots = new;
 	t->n_local_slots = n;
-	for (uint32_t i = 0; i < t->n_ids; i++) {
-		uint32_t s = hash((uintptr_t)t->ids[i]);
+	for (uint32_t i = 0; i < t->n_locals; i++) {
+		uint32_t s = hash((uintptr_t)t->locals[i].id);
 		while (new[s & (n - 1)].epoch)
 			s++;
 		new[s & (n - 1)] = (struct local_slot){ i, t->epoch };
@@ -134,12 +132,12 @@ static bool local_slots_grow(struct tables *t)
 	return true;
 }
 
-static uint32_t file_index(struct tables *t, struct opagent_text *file)
+static uint32_t file_index(struct tables *t, const char *file)
 {
 	if (!file)
 		return NONE;
 	for (uint32_t i = 0; i < t->n_files; i++)
-		if (t->files[i] == file)
+		if (t->files[i] == file || !strcmp(t->files[i], file))
 			return i;
 	if (!ROOM_FOR(t, files))
 		return NONE;
@@ -147,74 +145,32 @@ static uint32_t file_index(struct tables *t, struct opagent_text *file)
 	return t->n_files++;
 }
 
-/* Index of an id in ids, NONE when memory ends. */
-static uint32_t local_of(struct tables *t, jmethodID id)
+/* Index of a method in locals, NONE when memory ends. */
+static uint32_t local_of(struct tables *t, jvmtiEnv *ti, jmethodID id)
 {
+	const struct method *m;
 	uint32_t s;
 
-	if (t->n_ids >= t->n_local_slots / 2 && !local_slots_grow(t))
+	if (t->n_locals >= t->n_local_slots / 2 && !local_slots_grow(t))
 		return NONE;
 	for (s = hash((uintptr_t)id);; s++) {
 		const struct local_slot *slot = &t->local_slots[s & (t->n_local_slots - 1)];
 		if (slot->epoch != t->epoch)
 			break;
-		if (t->ids[slot->local] == id)
+		if (t->locals[slot->local].id == id)
 			return slot->local;
 	}
-	if (!ROOM_FOR(t, ids))
+	m = methods_get(ti, id);
+	if (!m || !ROOM_FOR(t, locals) || !ROOM_FOR(t, names)) {
+		t->broken = true;
 		return NONE;
-	t->ids[t->n_ids] = id;
-	t->local_slots[s & (t->n_local_slots - 1)] = (struct local_slot){ t->n_ids, t->epoch };
-	return t->n_ids++;
-}
-
-static bool walk_room(struct tables *t, uint32_t n)
-{
-	while (t->room_walk - t->n_walk < n) {
-		uint32_t more = t->room_walk ? t->room_walk * 2 : 1024;
-		uint32_t *new = more > t->room_walk ? realloc(t->walk, more * sizeof(*new)) : NULL;
-		if (!new) {
-			t->broken = true;
-			return false;
-		}
-		t->walk = new;
-		t->room_walk = more;
 	}
-	return true;
-}
-
-/* The locals of a record's frames go to walk, for which there is room. */
-static void walk_record(struct tables *t, const PCStackInfo *p, const uint32_t *before, uint32_t n_before)
-{
-	uint32_t depth = 0;
-
-	for (jint i = p->numstackframes - 1; i >= 0 && !t->broken; i--, depth++) {
-		uint32_t local = depth < n_before && t->ids[before[depth]] == p->methods[i] ? before[depth]
-											      : local_of(t, p->methods[i]);
-		t->walk[t->n_walk++] = local;
-	}
-}
-
-/* All that is to be known of the methods that were named: their names and files. */
-static void locals_fill(struct tables *t, jvmtiEnv *ti)
-{
-	for (uint32_t i = 0; i < t->n_ids && !t->broken; i++)
-		if (ROOM_FOR(t, methods) && ROOM_FOR(t, locals) && ROOM_FOR(t, names)) {
-			t->n_methods++;
-			t->n_locals++;
-			t->n_names++;
-		}
-	if (!t->broken)
-		methods_get(ti, t->n_ids, t->ids, t->methods);
-	for (uint32_t i = 0; i < t->n_ids && !t->broken; i++) {
-		struct method *m = t->methods[i];
-		if (!m) {
-			t->broken = true;
-			return;
-		}
-		t->names[i] = &m->name;
-		t->locals[i] = (struct local){ file_index(t, m->file), m->file && m->file == t->own->file };
-	}
+	t->names[t->n_names] = m->name;
+	t->locals[t->n_locals] = (struct local){
+		id, m, t->n_names++, file_index(t, m->file), m->file && t->own->file && !strcmp(m->file, t->own->file)
+	};
+	t->local_slots[s & (t->n_local_slots - 1)] = (struct local_slot){ t->n_locals, t->epoch };
+	return t->n_locals++;
 }
 
 static bool keys_grow(struct tables *t)
@@ -262,9 +218,9 @@ static uint32_t frame_of(struct tables *t, uint32_t caller, uint32_t caller_loca
 		return NONE;
 	t->frames[t->n_frames] = (struct opagent_frame){
 		.caller = caller,
-		.name = method,
+		.name = t->locals[method].name,
 		.file = t->locals[method].file,
-		.call_line = method_line_at(t->methods[caller_local], bci),
+		.call_line = method_line_at(t->locals[caller_local].method, bci),
 	};
 	*k = (struct frame_key){ caller, method, bci, t->n_frames, t->epoch };
 	return t->n_frames++;
@@ -297,8 +253,8 @@ static void add_range(struct tables *t, uint32_t offset, uint32_t frame, uint32_
 		t->ranges[t->n_ranges++] = (struct opagent_inline_range){ offset, frame, line };
 }
 
-/* One record: what is at [offset, pc) came through this stack. walk: the locals of its frames. */
-static void add_record(struct tables *t, uint32_t offset, const PCStackInfo *p, const uint32_t *walk)
+/* One record: what is at [offset, pc) came through this stack. */
+static void add_record(struct tables *t, jvmtiEnv *ti, uint32_t offset, const PCStackInfo *p)
 {
 	uint32_t frame = NONE, local = NONE, line, depth = 0;
 	int32_t bci = 0;
@@ -306,21 +262,26 @@ static void add_record(struct tables *t, uint32_t offset, const PCStackInfo *p, 
 
 	for (jint i = p->numstackframes - 1; i >= 0; i--, depth++) { /* from outside in */
 		bool kept = depth < sizeof(t->last) / sizeof(t->last[0]);
+		uint32_t callee;
 
-		if (same && kept && depth < t->n_last && t->last[depth].local == walk[depth]) {
+		if (same && kept && depth < t->n_last && t->locals[t->last[depth].local].id == p->methods[i]) {
+			callee = t->last[depth].local;
 			if (depth)
 				frame = t->last[depth].frame;
 		} else {
 			same = false;
+			callee = local_of(t, ti, p->methods[i]);
+			if (callee == NONE)
+				return;
 			if (depth)
-				frame = frame_of(t, frame, local, bci, walk[depth]);
+				frame = frame_of(t, frame, local, bci, callee);
 			if (t->broken)
 				return;
 		}
 		/* What was found for the next one inwards holds only if the call is at the same place. */
 		if (same && t->last[depth].bci != p->bcis[i])
 			same = false;
-		local = walk[depth];
+		local = callee;
 		bci = p->bcis[i];
 		if (kept) {
 			t->last[depth].local = local;
@@ -330,7 +291,7 @@ static void add_record(struct tables *t, uint32_t offset, const PCStackInfo *p, 
 	}
 	t->n_last = depth < sizeof(t->last) / sizeof(t->last[0]) ? depth : sizeof(t->last) / sizeof(t->last[0]);
 	/* Without a file's name a line would be taken for one of the method's own file. */
-	line = t->locals[local].file == NONE ? 0 : method_line_at(t->methods[local], bci);
+	line = t->locals[local].file == NONE ? 0 : method_line_at(t->locals[local].method, bci);
 	add_line(t, offset, line, t->locals[local].own_file ? NONE : t->locals[local].file);
 	add_range(t, offset, frame, line);
 }
@@ -344,40 +305,18 @@ static void tail(struct tables *t, uint64_t addr, uint64_t size, uint64_t from)
 		add_range(t, (uint32_t)(from - addr), NONE, method_line_at(t->own, -1));
 }
 
-/* The next record from *i on that tells something about what is behind `from`; NULL at the end. */
-static const PCStackInfo *next_record(const jvmtiCompiledMethodLoadInlineRecord *rec, const struct opagent_region *r, jint *i, uint64_t from)
-{
-	while (*i < rec->numpcs) {
-		const PCStackInfo *p = &rec->pcinfo[(*i)++];
-		uint64_t pc = (uintptr_t)p->pc;
-		if (pc > from && pc - r->addr <= r->code_size && p->numstackframes > 0 && p->numstackframes <= MAX_DEPTH)
-			return p;
-	}
-	return NULL;
-}
-
-/* Twice over the records: which methods there are, then what is where. */
 static void from_records(struct tables *t, jvmtiEnv *ti, const struct opagent_region *r,
 			 const jvmtiCompiledMethodLoadInlineRecord *rec)
 {
-	uint32_t before = 0, n_before = 0;
 	uint64_t from = r->addr;
-	const PCStackInfo *p;
-	uint32_t *walk;
 
-	for (jint i = 0; !t->broken && (p = next_record(rec, r, &i, from)); from = (uintptr_t)p->pc) {
-		if (!walk_room(t, (uint32_t)p->numstackframes))
-			return;
-		walk_record(t, p, t->walk + before, n_before);
-		before += n_before;
-		n_before = (uint32_t)p->numstackframes;
-	}
-	locals_fill(t, ti);
-	from = r->addr;
-	walk = t->walk;
-	for (jint i = 0; !t->broken && (p = next_record(rec, r, &i, from)); from = (uintptr_t)p->pc) {
-		add_record(t, (uint32_t)(from - r->addr), p, walk);
-		walk += p->numstackframes;
+	for (jint i = 0; i < rec->numpcs && !t->broken; i++) {
+		const PCStackInfo *p = &rec->pcinfo[i];
+		uint64_t pc = (uintptr_t)p->pc;
+		if (pc <= from || pc - r->addr > r->code_size || p->numstackframes <= 0 || p->numstackframes > MAX_DEPTH)
+			continue;
+		add_record(t, ti, (uint32_t)(from - r->addr), p);
+		from = pc;
 	}
 	tail(t, r->addr, r->code_size, from);
 }
@@ -408,7 +347,7 @@ static const jvmtiCompiledMethodLoadInlineRecord *inline_record(const void *comp
 	return NULL;
 }
 
-struct tables *tables_of_load(jvmtiEnv *ti, struct opagent_region *r, struct method *own, enum lines_mode mode, jint n_map,
+struct tables *tables_of_load(jvmtiEnv *ti, struct opagent_region *r, const struct method *own, enum lines_mode mode, jint n_map,
 			      const jvmtiAddrLocationMap *map, const void *compile_info)
 {
 	const jvmtiCompiledMethodLoadInlineRecord *rec = mode == LINES_ALL ? inline_record(compile_info) : NULL;
@@ -418,7 +357,7 @@ struct tables *tables_of_load(jvmtiEnv *ti, struct opagent_region *r, struct met
 		return NULL;
 	t->own = own;
 	t->broken = false;
-	t->n_lines = t->n_ranges = t->n_frames = t->n_names = t->n_files = t->n_ids = t->n_methods = t->n_locals = t->n_walk = t->n_last = 0;
+	t->n_lines = t->n_ranges = t->n_frames = t->n_names = t->n_files = t->n_locals = t->n_last = 0;
 	if (++t->epoch == 0) { /* once in four milliards */
 		memset(t->local_slots, 0, t->n_local_slots * sizeof(*t->local_slots));
 		memset(t->keys, 0, t->n_keys * sizeof(*t->keys));
@@ -432,8 +371,8 @@ struct tables *tables_of_load(jvmtiEnv *ti, struct opagent_region *r, struct met
 		return t;
 	r->lines = t->lines;
 	r->n_lines = t->n_lines;
-	r->names_text = t->names;
-	r->files_text = t->files;
+	r->names = t->names;
+	r->files = t->files;
 	r->n_names = t->n_names;
 	r->n_files = t->n_files;
 	if (t->n_frames) { /* a method without inlined code needs no ranges */

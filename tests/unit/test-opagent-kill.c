@@ -31,9 +31,8 @@ static struct shared {
 	volatile unsigned int begun;
 } *shared;
 
-enum what { PLAIN, TABLES, TEXTS, GROWTH, SEGMENT, UNLOAD, AMEND, NO_BYTES, CLOSE };
-static const char *const what_names[] = { "plain post", "post with tables", "post by texts",
-					  "post that grows sections", "post that begins a segment",
+enum what { PLAIN, TABLES, GROWTH, SEGMENT, UNLOAD, AMEND, NO_BYTES, CLOSE };
+static const char *const what_names[] = { "plain post", "post with tables", "post that grows sections", "post that begins a segment",
 					  "unload", "amend", "post without bytes", "close" };
 
 static struct opagent *agent;
@@ -42,8 +41,6 @@ static uint8_t filler[(32 << 20) + 4096];
 static int post(unsigned int i, size_t size, enum what what)
 {
 	static const char *const names[] = { "method-0" }, *const files[] = { "a.java", "b.java" };
-	static struct opagent_text text[] = { { .s = "method-0", .len = 8 }, { .s = "a.java", .len = 6 }, { .s = "c.java", .len = 6 } };
-	static struct opagent_text *const name_list[] = { &text[0] }, *const file_list[] = { &text[1], &text[2] };
 	static const struct opagent_line lines[] = { { 0, 1, 0 }, { 4, 2, 1 } };
 	static const struct opagent_frame frames[] = { { UINT32_MAX, 0, 0, 3 } };
 	static const struct opagent_inline_range ranges[] = { { 0, 0, 3 } };
@@ -53,9 +50,7 @@ static int post(unsigned int i, size_t size, enum what what)
 	int q;
 
 	snprintf(name, sizeof(name), "method-%u", i);
-	if (what == TEXTS)
-		r.names_text = name_list, r.files_text = file_list, r.source_text = &text[1];
-	if (what == TABLES || what == AMEND || what == TEXTS) {
+	if (what == TABLES || what == AMEND) {
 		r.names = names, r.files = files, r.lines = lines, r.frames = frames, r.inlines = ranges;
 		r.n_names = 1, r.n_files = 2, r.n_lines = 2, r.n_frames = 1, r.n_inlines = 1;
 	}

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -247,71 +246,6 @@ static void test_tables(void)
 	jit_source_free(s);
 }
 
-static void check_texts(struct opagent *a, uint64_t addr)
-{
-	struct got g = { 0 };
-	struct jit_source *s = source(a, getpid());
-	struct jit_event *e = &g.last;
-	struct jit_inlines in = { 0 };
-
-	jit_source_want_tables(s, true);
-	jit_source_poll(s, take, &g);
-	ok(e->addr == addr && e->name_len == 7 && !memcmp(e->name, "inner()", 7), "name");
-	ok(e->source_file_len == 6 && !memcmp(e->source_file, "B.java", 6), "source file");
-	is_int(0, jit_inlines_unpack(&in, e->inlines, e->inlines_len), "inlines");
-	ok(in.n_frames == 2 && !strcmp(jit_string(e->strings, e->strings_len, in.frames[0].name), "outer()") &&
-	   !strcmp(jit_string(e->strings, e->strings_len, in.frames[1].file), "B.java"), "names of frames");
-	jit_inlines_done(&in);
-	jit_source_free(s);
-}
-
-/* A text is written once a segment: what it notes holds in no other segment, instance or process. */
-static void test_texts(void)
-{
-	struct opagent_open_opts o = { .size = sizeof(o), .dir = root };
-	struct opagent *a = NULL;
-	struct opagent_text name[] = { { .s = "outer()", .len = 7 }, { .s = "inner()", .len = 7 } };
-	struct opagent_text file[] = { { .s = "A.java", .len = 6 }, { .s = "B.java", .len = 6 } };
-	struct opagent_text *name_list[] = { &name[0], &name[1] }, *file_list[] = { &file[0], &file[1] };
-	struct opagent_frame frames[] = { { UINT32_MAX, 0, 0, 33 }, { 0, 1, 1, 44 } };
-	struct opagent_inline_range inlines[] = { { 0, 1, 6 } };
-	size_t big = 300 << 10;
-	struct opagent_region r = { .size = sizeof(r), .code_size = big, .code = calloc(1, big), .name_text = &name[1],
-				    .source_text = &file[1], .descriptor_text = &name[0], .names_text = name_list,
-				    .files_text = file_list, .n_names = 2, .n_files = 2, .frames = frames, .n_frames = 2,
-				    .inlines = inlines, .n_inlines = 1 };
-	struct rlimit was, small;
-
-	getrlimit(RLIMIT_FSIZE, &was);
-	small = (struct rlimit){ 2 << 20, was.rlim_max };
-	setrlimit(RLIMIT_FSIZE, &small); /* rooms of 512 KiB: each region begins a segment */
-	for (unsigned int i = 0; i < 6; i++) {
-		if (i % 3 == 0) /* twice an instance */
-			opagent_open(&a, &o);
-		r.addr = 0x100000 * (i + 1);
-		is_int(0, opagent_load(a, &r, NULL), "load %u by texts", i);
-		check_texts(a, r.addr);
-		if (i == 1) {
-			/* In one segment the string is not looked at again. */
-			static const char other[] = "other()";
-			uint32_t at = name[0].at;
-			struct opagent_region t = { .size = sizeof(t), .addr = 0x10, .code_size = 1, .name_text = &name[0] };
-			name[0].s = other;
-			opagent_load(a, &t, NULL);
-			is_int(at, name[0].at, "written once a segment");
-			name[0].s = "outer()";
-		}
-		if (i % 3 == 2)
-			opagent_close(a);
-	}
-	r.names_text = (struct opagent_text *[]){ &name[0], NULL };
-	opagent_open(&a, &o);
-	is_int(-EINVAL, opagent_load(a, &r, NULL), "a text that is not there is refused");
-	opagent_close(a);
-	setrlimit(RLIMIT_FSIZE, &was);
-	free((void *)r.code);
-}
-
 static void test_dropin(void)
 {
 	struct debug_line_info lines[] = { { 0x5000, 3, "a.c" }, { 0x5008, 4, "a.c" } };
@@ -428,7 +362,6 @@ int main(void)
 	test_events();
 	test_overrun();
 	test_tables();
-	test_texts();
 	test_dropin();
 	test_fork();
 	test_instances();
