@@ -92,13 +92,11 @@ void jittl_free(struct jittl *j)
 
 /* --- the table of blocks ------------------------------------------------------------------------------- */
 
-static int table_room(struct jittl *j)
+static int table_resize(struct jittl *j, size_t room)
 {
-	size_t room = j->room ? j->room * 2 : 8;
 	void *p;
 
-	if (j->n_blocks < j->room)
-		return 0;
+	j->room = MIN(j->room, room); /* what all three have, also where one cannot be had */
 	if (!(p = realloc(j->first, room * sizeof(*j->first))))
 		return -ENOMEM;
 	j->first = p;
@@ -114,7 +112,7 @@ static int table_room(struct jittl *j)
 
 static int table_insert(struct jittl *j, size_t at, struct block *b)
 {
-	int r = table_room(j);
+	int r = j->n_blocks < j->room ? 0 : table_resize(j, j->room ? j->room * 2 : 8);
 
 	if (r < 0)
 		return r;
@@ -727,22 +725,6 @@ static void repack(struct jittl *j)
 	jitblock_join(&j->pool, &old); /* what is left where memory ended */
 }
 
-static void table_shrink(struct jittl *j)
-{
-	size_t room = MAX(j->n_blocks * 2, (size_t)8);
-	void *p;
-
-	if (j->n_blocks > j->room / 4)
-		return;
-	j->room = room;
-	if ((p = realloc(j->first, room * sizeof(*j->first))))
-		j->first = p;
-	if ((p = realloc(j->reach, room * sizeof(*j->reach))))
-		j->reach = p;
-	if ((p = realloc(j->blocks, room * sizeof(*j->blocks))))
-		j->blocks = p;
-}
-
 void jittl_prune(struct jittl *j, uint64_t now_ns, const uint64_t *pins, size_t n_pins)
 {
 	AUTO_FREE uint8_t (*drop)[BLOCK / 8] = calloc(MAX(j->n_blocks, (size_t)1), sizeof(*drop));
@@ -789,7 +771,8 @@ void jittl_prune(struct jittl *j, uint64_t now_ns, const uint64_t *pins, size_t 
 	j->n_blocks = out;
 	j->near = 0;
 	repack(j);
-	table_shrink(j);
+	if (j->n_blocks <= j->room / 4)
+		table_resize(j, MAX(j->n_blocks * 2, (size_t)8));
 	for (size_t at = 0; at < out; at++)
 		table_fix(j, at);
 	j->prune_at = 2 * j->n_dead + j->n / 4 + 1024;
