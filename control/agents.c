@@ -446,7 +446,8 @@ void agents_on_exit(struct agents *a, pid_t tgid)
 void agents_on_exec(struct agents *a, pid_t tgid)
 {
 	struct waiting **at = find_waiting(a, tgid);
-	if (*at)
+	/* One that only waits is looked at before it is attached to; its mapping may be of after the exec, since events come CPU by CPU. */
+	if (*at && (*at)->attach)
 		waiting_free(a, at);
 }
 

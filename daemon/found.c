@@ -28,6 +28,7 @@ struct watch { /* a process with memory that looks like a JIT's */
 	int32_t pid, nspid;
 	uint32_t uid;
 	int rootfd;            /* its /proc/PID/root, kept so that its files are found after its exit */
+	uint64_t since_ns;     /* of the event that it was made for */
 	uint64_t next_ns, wait_ns;
 	bool map_found, opdump_found, log_found, refused;
 	bool gdb_found, gdb_due; /* due: a file was mapped since the last look that may export the interface */
@@ -122,7 +123,7 @@ static void read_runtime(const struct found *f, struct watch *w)
 	w->is_pypy = base && !strncmp(base + 1, "pypy", 4);
 }
 
-static struct watch *watch_new(struct found *f, int32_t pid)
+static struct watch *watch_new(struct found *f, int32_t pid, uint64_t time_ns)
 {
 	AUTO_STRBUF root = STRBUF_INIT_CAP(4096);
 	struct procinfo info = { 0 };
@@ -144,8 +145,8 @@ static struct watch *watch_new(struct found *f, int32_t pid)
 		return NULL;
 	}
 	strbuf_addf(&root, "%s/%d/root", f->proc_root, pid);
-	*w = (struct watch){ .pid = pid, .nspid = info.nspid ? info.nspid : pid, .uid = info.uid, .wait_ns = FIRST_LOOK_NS,
-			     .gdb_due = true };
+	*w = (struct watch){ .pid = pid, .nspid = info.nspid ? info.nspid : pid, .uid = info.uid, .since_ns = time_ns,
+			     .wait_ns = FIRST_LOOK_NS, .gdb_due = true };
 	w->rootfd = open(strbuf_str(&root), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	w->tmpdir = read_tmpdir(f, pid);
 	read_runtime(f, w);
@@ -326,7 +327,7 @@ static int on_mmap(struct found *f, const struct ev *e)
 		return 0;
 	}
 	if (!w)
-		w = watch_new(f, e->pid);
+		w = watch_new(f, e->pid, e->time_ns);
 	if (!w)
 		return 0;
 	return dump ? on_dump(f, w, e) : 0;
@@ -337,7 +338,7 @@ static void on_fork(struct found *f, const struct ev *e)
 {
 	const struct watch *parent = e->pid == e->u.fork.ppid ? NULL : watch_of(f, e->u.fork.ppid);
 	bool gdb = parent && parent->gdb_found;
-	struct watch *w = parent && !watch_of(f, e->pid) ? watch_new(f, e->pid) : NULL;
+	struct watch *w = parent && !watch_of(f, e->pid) ? watch_new(f, e->pid, e->time_ns) : NULL;
 
 	if (w)
 		w->gdb_due = gdb;
@@ -385,7 +386,9 @@ int found_event(struct found *f, const struct ev *e)
 		on_fork(f, e);
 		return 0;
 	case EV_COMM:
-		if (e->u.comm.flags & EV_COMM_EXEC)
+		/* Events come CPU by CPU: the exec of a process that was moved may come behind a mapping that it made after it. */
+		w = watch_of(f, e->pid);
+		if (w && e->u.comm.flags & EV_COMM_EXEC && e->time_ns >= w->since_ns)
 			watch_drop(f, e->pid);
 		return 0;
 	case EV_EXIT:
