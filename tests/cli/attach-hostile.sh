@@ -14,7 +14,7 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
 	hidden=(unshare -m sh -c 'mount -t tmpfs none "$0" && exec "$@"' "$work/agent")
 fi
 trap 'kill -9 "${vms[@]}" 2>/dev/null; rm -f "${sockets[@]}"; cleanup' EXIT
-vms=() sockets=() timeout=700
+vms=() sockets=() timeout=700 slow=0
 begin() { # begin HOW…: $vm
 	rm -f "$work/vm.out" # the word of the one before is not this one's
 	"${hidden[@]}" "$fake" "$work/lib/libjvm.so" "$@" >"$work/vm.out" 2>&1 & vm=$!
