@@ -35,6 +35,15 @@ static void unbound_del(struct resolver *r, struct jitsrc *s)
 		}
 }
 
+static void jitsrc_free(struct jitsrc *s)
+{
+	jittl_free(s->tl);
+	free(s->pins);
+	free(s->instance);
+	free(s->hits);
+	free(s);
+}
+
 static void source_free(struct resolver *r, struct jitsrc *s)
 {
 	uint64_t hash = util_hash_bytes(s->instance, strlen(s->instance));
@@ -44,10 +53,7 @@ static void source_free(struct resolver *r, struct jitsrc *s)
 		u64map_del(&r->instances, hash);
 	unbound_del(r, s);
 	u64map_del(&r->sources, s->number);
-	jittl_free(s->tl);
-	free(s->pins);
-	free(s->instance);
-	free(s);
+	jitsrc_free(s);
 }
 
 static int pin_add(struct jitsrc *s, uint64_t t)
@@ -240,15 +246,8 @@ void sources_free_all(struct resolver *r)
 	size_t it = 0;
 	uint64_t key, *v;
 
-	while (u64map_next(&r->sources, &it, &key, &v)) {
-		struct jitsrc *s = (struct jitsrc *)(uintptr_t)*v;
-
-		jittl_free(s->tl);
-		free(s->pins);
-		free(s->instance);
-		free(s->hits);
-		free(s);
-	}
+	while (u64map_next(&r->sources, &it, &key, &v))
+		jitsrc_free((struct jitsrc *)(uintptr_t)*v);
 	u64map_done(&r->sources);
 	u64map_done(&r->instances);
 	free(r->unbound);
