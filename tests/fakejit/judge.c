@@ -191,7 +191,7 @@ static void read_log(const char *path, const char *scratch)
 	struct pipeline_opts o = { .session_dir = scratch, .no_sync = true, .account = { .separate_tgid = true, .trace = traced } };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct evlog_merge *m;
-	struct pipeline *p;
+	struct pipeline *p = NULL;
 
 	if (fd < 0)
 		die(path);
