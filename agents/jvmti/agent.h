@@ -84,6 +84,8 @@ bool vm_method(struct vm_blob *ret, uint64_t addr, uint64_t size);
  * segment of it is looked at, else its ends, from where HotSpot takes pieces. False also where it cannot be known.
  */
 bool vm_room_taken(const struct vm_blob *b, uint64_t addr, bool every);
+/* vm_room_taken will be asked about b soon: what it reads is fetched meanwhile. */
+void vm_room_soon(const struct vm_blob *b);
 /* Name and descriptor of the method whose code begins at addr, from the VM's own structures. */
 struct vm_name {
 	char name[128], signature[1024];

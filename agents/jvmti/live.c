@@ -34,7 +34,8 @@ static size_t n_slots, n_used;
 static bool replaying;
 static uint64_t look_ns, next_look_ns; /* when the last look began; when the next may */
 #define LOOK_EVERY_NS 20000000u
-#define LOOK_SHARE 50                  /* and it takes at most the fiftieth part of a CPU */
+#define LOOK_SHARE 500                 /* and it takes at most this part of a CPU */
+#define LOOK_AHEAD 16                  /* places: what is read of one lies anywhere in the code heap */
 
 void live_lock(void)
 {
@@ -144,6 +145,8 @@ void live_look(uint64_t now_ns, void (*gone)(uint64_t addr, uint64_t now_ns, uin
 		for (size_t i = 0; i < n_slots; i++) {
 			struct place *p = &places[i];
 
+			if (i + LOOK_AHEAD < n_slots && places[i + LOOK_AHEAD].id)
+				vm_room_soon(&places[i + LOOK_AHEAD].blob);
 			if (!p->id || !vm_room_taken(&p->blob, p->addr, false))
 				continue;
 			gone(p->addr, now_ns, lateness(p, now_ns));

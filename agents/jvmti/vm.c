@@ -426,12 +426,27 @@ static bool is_stranger(const struct heap *h, const struct span *mem, const stru
 	return blob && (blob != b->blob || !get_field(mem, blob, NM_COMPILE_ID, &id) || id != b->compile_id);
 }
 
+/* Its block is in use and has its number: nobody else has any of it. (A block given back is marked free where its head was.) */
+static bool is_at_home(const struct span *mem, const struct vm_blob *b)
+{
+	uint64_t used, id;
+
+	return get_field(mem, b->blob - block_bytes, BLOCK_USED, &used) && used == 1 && get_field(mem, b->blob, NM_COMPILE_ID, &id) &&
+	       id == b->compile_id;
+}
+
+void vm_room_soon(const struct vm_blob *b)
+{
+	__builtin_prefetch((const void *)(uintptr_t)(b->blob - block_bytes));
+	__builtin_prefetch((const void *)(uintptr_t)(b->blob + fields[NM_COMPILE_ID].offset));
+}
+
 bool vm_room_taken(const struct vm_blob *b, uint64_t addr, bool every)
 {
 	struct span mem;
 	const struct heap *h = b->compile_id == UINT64_MAX ? NULL : heap_of(addr, &mem);
 
-	if (!h)
+	if (!h || is_at_home(&mem, b))
 		return false;
 	if (is_stranger(h, &mem, b, addr) || is_stranger(h, &mem, b, b->end - 1))
 		return true;
