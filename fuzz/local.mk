@@ -106,7 +106,8 @@ EVLOG_SEEDS = fuzz/seeds/evlog/cut fuzz/seeds/evlog/random1 fuzz/seeds/evlog/ran
 	fuzz/seeds/pmclog/BX4 fuzz/seeds/pmclog/BX4-lenient fuzz/seeds/pmclog/BX5 fuzz/seeds/pmclog/BX5-lenient \
 	fuzz/seeds/pmclog/BX7 fuzz/seeds/pmclog/BX7-lenient fuzz/seeds/pmclog/opel1 fuzz/seeds/pmclog/opel2 \
 	fuzz/seeds/pmclog/opel3 fuzz/seeds/evformats/C1 fuzz/seeds/evformats/C2 fuzz/seeds/evformats/C4 \
-	fuzz/seeds/evformats/C5 fuzz/seeds/evformats/C7 fuzz/seeds/evformats/C8
+	fuzz/seeds/evformats/C5 fuzz/seeds/evformats/C7 fuzz/seeds/evformats/C8 \
+	fuzz/seeds/evformats/ring-far-ahead fuzz/seeds/evformats/ring-far-ahead-2
 EXTRA_DIST += $(EVLOG_SEEDS)
 # the commands of opevlog
 EVTOOL_LIBS = report/libopevlogtool.la format/rst/librst.la format/evlog/libevlog.la format/abi/libabi.la lib/libbase.la

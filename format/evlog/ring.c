@@ -468,7 +468,8 @@ int opevlog_reader_take(struct opevlog_reader *rd, int dead, const void **page, 
 	struct opevlog_ring *r = rd->ring;
 	uint64_t seq = ld(&r->read_seq);
 
-	for (;;) {
+	/* Only a writer that laps us all the time brings it to the end: there will be a page at the next call. */
+	for (uint64_t left = 4 * (uint64_t)r->n + 64; left; left--) {
 		uint64_t pos = ld(&r->pos), top = POS_PAGE(pos), w, lost;
 		struct slot *s;
 		uint32_t words, mem;
@@ -477,6 +478,8 @@ int opevlog_reader_take(struct opevlog_reader *rd, int dead, const void **page, 
 			seq = top - r->n;
 		if (seq >= top)
 			return 0;
+		if (top - seq > r->n) /* no writer goes further: whoever walked there would walk for ever */
+			return -EBADMSG;
 		s = slot_of(r, seq);
 		w = ld(&s->word);
 		if (SLOT_PAGE(w) != seq || SLOT_TAKEN(w)) {
@@ -507,4 +510,5 @@ int opevlog_reader_take(struct opevlog_reader *rd, int dead, const void **page, 
 		}
 		rd->bad++;
 	}
+	return 0;
 }

@@ -61,7 +61,7 @@ struct opevlog_reader {
 int opevlog_reader_init(struct opevlog_reader *rd, struct opevlog_ring *r);
 /* Takes the oldest complete page: 1, *page and *bytes (a block as it goes into a log), valid until the next take.
  * 0: there is none. `dead`: the writer is no more, so a page with an event half written will not become complete:
- * it is passed over. */
+ * it is passed over. -EBADMSG: the ring's control words cannot be a writer's. */
 int opevlog_reader_take(struct opevlog_reader *rd, int dead, const void **page, size_t *bytes);
 
 struct opevlog_ring_stats {
