@@ -137,40 +137,65 @@ static void test_simple(void)
 	   (unsigned long long)s.n, (unsigned long long)st.overwritten);
 }
 
-/* A word of a ring's control area is not what a writer makes: nothing hangs. Each word there, with each of some values. */
+/* --- memory that somebody spoilt ------------------------------------------------------------------------ */
+#define POS_AT 8    /* words: of the position, of the first slot; a slot has three */
+#define SLOTS_AT 24
+#define CONTROL_END 40
+
+struct spoilt {
+	size_t taken, ends, refused;
+};
+
+static void read_spoilt(const void *ring, struct spoilt *n)
+{
+	struct opevlog_reader rd;
+	const void *page;
+	size_t bytes;
+	int ret = opevlog_reader_init(&rd, (void *)(uintptr_t)ring);
+
+	n->refused += ret == -EBADMSG;
+	for (int i = 0; !ret && i < 20; i++) {
+		int got = opevlog_reader_take(&rd, 1, &page, &bytes);
+		n->taken += got == 1;
+		n->ends += got == 0;
+		n->refused += got == -EBADMSG;
+		if (got <= 0)
+			break;
+	}
+}
+
+/* Each word that attach does not look at, and the position together with the pages of all slots, is not what a writer makes. */
 static void test_spoilt(bool overwrite)
 {
 	static const uint64_t odd[] = { 0, 1, 5ull << 30, 1ull << 40, UINT64_MAX, UINT64_MAX >> 1, UINT64_MAX << 30, 0x7fffull << 15 };
 	struct opevlog_ring_opts o = { .size = sizeof(o), .page_size = 4096, .n_pages = 4, .stream = 1 };
 	struct opevlog_ring *r = ring_new(4, overwrite, 1, false);
-	size_t n = opevlog_ring_bytes(&o), refused = 0, taken = 0, ends = 0, bytes;
-	struct opevlog_reader rd;
-	const void *page;
+	size_t bytes = opevlog_ring_bytes(&o), n_odd = sizeof(odd) / sizeof(odd[0]);
+	uint64_t *copy = aligned_alloc(64, bytes);
+	struct spoilt n = { 0 };
 
-	alarm(120);
 	for (uint64_t i = 1; i <= 2000; i++)
 		put(r, i);
 	opevlog_ring_flush(r);
-	for (size_t at = 64; at < 320; at += 8) { /* what attach looks at lies before, pages behind */
-		for (size_t v = 0; v < sizeof(odd) / sizeof(odd[0]); v++) {
-			uint64_t *copy = aligned_alloc(64, n);
-			int ret;
-
-			memcpy(copy, r, n);
-			copy[at / 8] = odd[v];
-			ret = opevlog_reader_init(&rd, (void *)copy);
-			for (int i = 0; !ret && i < 20; i++) {
-				ret = opevlog_reader_take(&rd, 1, &page, &bytes) - 1;
-				taken += !ret;
-			}
-			refused += ret == -EBADMSG || ret == -EBADMSG - 1;
-			ends += ret == -1;
-			free(copy);
+	alarm(120); /* who walks to a page far ahead does not come back */
+	for (size_t at = POS_AT; at < CONTROL_END; at++) {
+		for (size_t v = 0; v < n_odd; v++) {
+			memcpy(copy, r, bytes);
+			copy[at] = odd[v];
+			read_spoilt(copy, &n);
 		}
 	}
+	for (size_t v = 0; v < n_odd * n_odd; v++) {
+		memcpy(copy, r, bytes);
+		copy[POS_AT] = odd[v % n_odd];
+		for (uint64_t i = 0; i < 4; i++)
+			copy[SLOTS_AT + 3 * i] = (odd[v / n_odd] & UINT64_MAX << 17) | i;
+		read_spoilt(copy, &n);
+	}
 	alarm(0);
-	ok(refused > 0 && ends > 0 && taken > 0, "%s: spoilt in each word: %zu pages taken, %zu rings read to their end, %zu refused",
-	   overwrite ? "flight recorder" : "ring", taken, ends, refused);
+	free(copy);
+	ok(n.refused > 0 && n.ends > 0 && n.taken > 0, "%s: spoilt: %zu pages taken, %zu rings read to their end, %zu refused",
+	   overwrite ? "flight recorder" : "ring", n.taken, n.ends, n.refused);
 }
 
 /* --- threads, each interrupted by a signal handler that writes too ------------------------------------- */
