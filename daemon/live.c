@@ -23,6 +23,7 @@ struct live_source {
 	int32_t pid;
 	char instance[64];
 	uint64_t exit_ns;
+	bool damage_said;
 	bool saved;                 /* its images are of this run */
 	bool whole;                 /* samples of a run before this one are beside them in the session: all names are kept */
 };
@@ -142,6 +143,20 @@ static int jit_event_out(void *arg, const struct jit_event *je)
 	return l->error = event_out(l, &e);
 }
 
+/* Of dumps alone: in a map that is written to, a bad line is nothing to tell every user of. */
+static void say_damage(struct live_source *s)
+{
+	struct jit_source_info info;
+
+	if (s->damage_said)
+		return;
+	jit_source_info(s->s, &info);
+	if (!info.n_bad || (info.kind != JIT_SOURCE_JITDUMP && info.kind != JIT_SOURCE_OPDUMP))
+		return;
+	s->damage_said = true;
+	msg_warn("process %d: %s; what is good in it is used", s->pid, jit_source_why(s->s));
+}
+
 static int poll_source(struct live *l, struct live_source *s)
 {
 	int r;
@@ -155,9 +170,12 @@ static int poll_source(struct live *l, struct live_source *s)
 		return l->error; /* the log's */
 	if (r == -EBADMSG || (r < 0 && r != -EAGAIN)) {
 		msg_warn("process %d: its JIT records in %s are no longer read: %s", s->pid, s->instance, jit_source_why(s->s));
+		s->damage_said = true;
 		l->st.n_bad_records++;
 		if (!s->exit_ns)
 			s->exit_ns = util_now_ns();
+	} else {
+		say_damage(s);
 	}
 	return r == -ENOMEM ? r : 0;
 }

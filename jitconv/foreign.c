@@ -30,6 +30,7 @@ struct place {
 struct jit_foreign {
 	enum jit_format format;
 	int fd;
+	char *path;             /* as the process has it */
 	uint64_t pos;
 	struct jit_parser *parser;
 	struct place place;
@@ -173,10 +174,10 @@ int jit_foreign_open(struct jit_foreign **ret, enum jit_format format, int rootf
 		return -ENOMEM;
 	}
 	clock_gettime(CLOCK_REALTIME, &real);
-	*f = (struct jit_foreign){ .format = format, .fd = fd, .pid = pid, .uid = uid, .spool_fd = -1,
+	*f = (struct jit_foreign){ .format = format, .fd = fd, .path = strdup(path), .pid = pid, .uid = uid, .spool_fd = -1,
 				   .place = { JIT_FOREIGN_TEXT, JIT_FOREIGN_NOBITS }, .base = { JIT_FOREIGN_TEXT, JIT_FOREIGN_NOBITS } };
 	f->realtime_offset_ns = (uint64_t)real.tv_sec * NSEC_PER_SEC + (uint64_t)real.tv_nsec - util_now_ns();
-	r = parser_begin(f);
+	r = f->path ? parser_begin(f) : -ENOMEM;
 	if (r < 0) {
 		jit_foreign_free(f);
 		return r;
@@ -193,6 +194,7 @@ void jit_foreign_free(struct jit_foreign *f)
 	if (f->spool_fd >= 0)
 		close(f->spool_fd);
 	close(f->fd);
+	free(f->path);
 	free(f);
 }
 
@@ -559,18 +561,17 @@ static bool has_ended(int32_t pid)
 	return state && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
 }
 
-/* A last line without its newline counts once nobody can write the rest of it. */
-static bool last_line_is_due(const struct jit_foreign *f)
+/* Once nobody can write the rest of it, a last line counts without its newline, and a last record is cut for good. */
+static bool last_is_due(const struct jit_foreign *f)
 {
-	return !f->finished && f->format != JIT_FORMAT_JITDUMP && f->format != JIT_FORMAT_OPDUMP && jit_parser_unfinished(f->parser) &&
-	       has_ended(f->pid);
+	return !f->finished && jit_parser_unfinished(f->parser) && has_ended(f->pid);
 }
 
 static bool src_pending(void *impl)
 {
 	struct jit_foreign *f = impl;
 
-	return !f->gave_up && !f->finished && (jit_foreign_pending(f) || last_line_is_due(f));
+	return !f->gave_up && !f->finished && (jit_foreign_pending(f) || last_is_due(f));
 }
 
 static int src_poll(void *impl, jit_event_fn *fn, void *arg)
@@ -579,7 +580,7 @@ static int src_poll(void *impl, jit_event_fn *fn, void *arg)
 	int n = jit_foreign_poll(f, POLL_MAX, fn, arg), r;
 	uint64_t before = f->n_events;
 
-	if (n < 0 || jit_foreign_pending(f) || !last_line_is_due(f))
+	if (n < 0 || jit_foreign_pending(f) || !last_is_due(f))
 		return n;
 	f->finished = true;
 	r = jit_parser_finish(f->parser, util_now_ns());
@@ -627,10 +628,10 @@ static const char *src_why(void *impl)
 
 	jit_parser_stats(f->parser, &st);
 	if (f->pos - f->good_pos > GARBAGE_MAX)
-		snprintf(why_text, sizeof(why_text), "%llu MB without one good record", GARBAGE_MAX >> 20);
+		snprintf(why_text, sizeof(why_text), "%.400s: %llu MB without one good record", f->path, GARBAGE_MAX >> 20);
 	else
-		snprintf(why_text, sizeof(why_text), "%s (offset %llu)", st.first_bad ? st.first_bad : "read error",
-		 (unsigned long long)st.first_bad_at);
+		snprintf(why_text, sizeof(why_text), "%.400s: %s (offset %llu)", f->path, st.first_bad ? st.first_bad : "read error",
+			 (unsigned long long)st.first_bad_at);
 	return why_text;
 }
 

@@ -57,7 +57,7 @@ uint32_t jit_source_n_segments(const struct jit_source *s);
  * default) those are absent, and events come from the ring as long as the reader keeps up. The saved image has all of it.
  */
 void jit_source_want_tables(struct jit_source *s, bool on);
-/* Why poll failed: file, offset and cause. */
+/* Why poll failed, or of files of other JITs also the first that was refused: file, offset and cause. */
 const char *jit_source_why(const struct jit_source *s);
 struct jit_identity;
 /* NULL for a source that is no instance of ours. */

@@ -11,6 +11,10 @@
 #define HEADER_BYTES 40u
 #define HEADER_MAX 65536u
 #define PREFIX_BYTES 16u
+#define LOAD_BYTES 56u   /* of a load, in front of its name */
+#define SCAN_BYTES 4096u /* looked through at once for the next good record */
+#define KINDS_MAX 256u   /* room for kinds to come; a number above is none */
+#define NAME_ROOM (2 * JIT_PARSER_NAME_MAX) /* that a load may have for its name and what fills it up */
 #define FLAG_ARCH_TIME 1u
 #define V8_SHIFT 0x40u /* V8 counts line addresses from an ELF header that it expects in front of the code */
 
@@ -44,22 +48,87 @@ static int64_t header_frame(struct jit_parser *p, const uint8_t *data, size_t le
 	return len < bytes ? 0 : bytes;
 }
 
+/* What makes the start of a record that is all there unbelievable. NULL = nothing. */
+static const char *damage(uint32_t id, uint32_t bytes, uint64_t code_size)
+{
+	static const uint8_t least[] = { [CODE_LOAD] = LOAD_BYTES + 1, [CODE_MOVE] = 56, [DEBUG_INFO] = 32, [CODE_CLOSE] = PREFIX_BYTES,
+					 [UNWINDING_INFO] = 40 };
+
+	if (bytes < PREFIX_BYTES)
+		return "record shorter than its prefix";
+	if (id >= KINDS_MAX)
+		return "no record begins here";
+	if (id < ARRAY_SIZE(least) && bytes < least[id])
+		return "record shorter than its kind";
+	if (id == CODE_LOAD ? bytes > NAME_ROOM && bytes - NAME_ROOM > code_size : bytes > JIT_PARSER_RECORD_MAX)
+		return "record longer than what it holds";
+	return NULL;
+}
+
+/*
+ * Behind a record whose length cannot be trusted: how far the next load is that can be believed, by its kind, its sizes, which must
+ * agree, and the process's number. 0 = here; len - LOAD_BYTES + 1 = not in these bytes. At least LOAD_BYTES are there.
+ */
+static size_t next_load(const struct jit_parser *p, const uint8_t *data, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i + LOAD_BYTES <= len; i++) {
+		struct reader r = reader_of(data + i, LOAD_BYTES);
+		uint64_t bytes, code_size;
+		r.swap = p->swap;
+		if (reader_u32(&r) != CODE_LOAD)
+			continue;
+		bytes = reader_u32(&r);
+		reader_u64(&r);
+		if (reader_u32(&r) != p->st.pid)
+			continue;
+		reader_u32(&r);
+		reader_u64(&r);
+		reader_u64(&r);
+		code_size = reader_u64(&r);
+		if (code_size && code_size < bytes && bytes - code_size > LOAD_BYTES && bytes - code_size <= NAME_ROOM)
+			break;
+	}
+	return i;
+}
+
 static int64_t frame(struct jit_parser *p, const uint8_t *data, size_t len, size_t *need)
 {
 	struct reader r = reader_of(data, len);
-	uint32_t bytes;
+	uint64_t code_size = UINT64_MAX;
+	const char *what;
+	uint32_t id, bytes;
 
 	if (!p->have_header)
 		return header_frame(p, data, len, need);
+	if (p->lost) {
+		*need = SCAN_BYTES;
+		if (len < LOAD_BYTES)
+			return 0;
+		size_t away = next_load(p, data, len);
+		if (away)
+			return (int64_t)away;
+		p->lost = false;
+	}
 	*need = PREFIX_BYTES;
 	if (len < PREFIX_BYTES)
 		return 0;
 	r.swap = p->swap;
-	reader_u32(&r);
+	id = reader_u32(&r);
 	bytes = reader_u32(&r);
-	if (bytes < PREFIX_BYTES) {
-		jit_parser_bad(p, "record shorter than its prefix", p->st.bytes);
-		return -EBADMSG;
+	if (id == CODE_LOAD && bytes > NAME_ROOM) {
+		*need = LOAD_BYTES;
+		if (len < LOAD_BYTES)
+			return 0;
+		r.pos = 40;
+		code_size = reader_u64(&r);
+	}
+	what = damage(id, bytes, code_size);
+	if (what) {
+		p->lost = true;
+		p->lost_why = what;
+		return frame(p, data, len, need);
 	}
 	*need = MIN((size_t)bytes, JIT_PARSER_RECORD_MAX);
 	return len < *need ? 0 : (int64_t)*need;
@@ -280,6 +349,13 @@ static int record(struct jit_parser *p, const uint8_t *data, size_t len, uint64_
 
 	if (!p->have_header)
 		return header(p, data, len);
+	if (p->lost) {
+		if (p->lost_why)
+			jit_parser_bad(p, p->lost_why, at);
+		p->lost_why = NULL;
+		drop_tables(p);
+		return 0;
+	}
 	r.swap = p->swap;
 	id = reader_u32(&r);
 	bytes = reader_u32(&r);

@@ -21,6 +21,8 @@ struct jit_parser {
 	/* jitdump: what came before the load that it belongs to */
 	struct strbuf lines, strings, unwind;
 	uint64_t lines_addr;
+	bool lost;               /* behind a record whose length cannot be trusted, until the next that can */
+	const char *lost_why;    /* not counted yet */
 	bool low_offset_seen;    /* a line within 0x40 of its code: not V8's addresses */
 	/* PyPy's log: the loop that is being told of; its name is in strings */
 	uint64_t log_start, log_end;

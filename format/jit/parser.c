@@ -172,6 +172,9 @@ int jit_parser_finish(struct jit_parser *p, uint64_t now_ns)
 	p->now_ns = now_ns;
 	if (p->pending.len && p->ops->lines) {
 		r = p->ops->record(p, (uint8_t *)p->pending.buf, p->pending.len, p->pending_at);
+	} else if (p->lost) {
+		if (p->lost_why)
+			jit_parser_bad(p, p->lost_why, p->pending_at);
 	} else if (p->pending.len || p->skip) {
 		p->st.partial = p->pending.len;
 		jit_parser_bad(p, "the last record is cut", p->pending.len ? p->pending_at : p->st.bytes);

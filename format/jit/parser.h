@@ -12,8 +12,8 @@
  * Formats: jitdump: tools/perf/Documentation/jitdump-specification.txt of Linux, version 1. Perf map:
  * jit-interface.txt there. OProfile's dump: doc/format-foreign.md.
  *
- * Whatever is wrong in the input costs the record that has it, or, where lengths cannot be trusted any more, the rest;
- * everything before it is kept, and stats tell what was wrong and where. Memory: one record, at most
+ * Whatever is wrong in the input costs the record that has it, or, where lengths cannot be trusted any more, what comes up to the
+ * next load of a jitdump that can be believed, and of other formats the rest; everything before it is kept, and stats tell what was wrong and where. Memory: one record, at most
  * JIT_PARSER_RECORD_MAX; longer ones lose their code bytes, not their name. Not thread-safe per object.
  */
 #include "format/jit/event.h"

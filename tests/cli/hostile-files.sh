@@ -44,7 +44,7 @@ else
 fi
 begin; truncate -s 10G "$map"; profiled '10 GB of nothing'
 like report 'anon .*no symbols' '10 GB of nothing: the samples are there, without names'
-said_once 'no longer read: 64 MB without one good record' '10 GB of nothing: one line'
+said_once 'no longer read: /tmp/perf-[0-9]+.map: 64 MB without one good record' '10 GB of nothing: one line'
 
 # Lines of all kinds of damage, and good ones: the good ones serve.
 begin
@@ -97,7 +97,7 @@ if command -v perl >/dev/null; then
 	patched() {
 		rm -f x.jo
 		run timeout 20 opjitconv -o x.jo "$1.dump"
-		is "$2" "$(nm -n x.jo 2>/dev/null | awk '{ print $3 }' | paste -sd' ')" "$1: what is good comes out (status $status)"
+		is "${4-0} $2" "$status $(nm -n x.jo 2>/dev/null | awk '{ print $3 }' | paste -sd' ')" "$1: what is good comes out"
 		if [ -n "$3" ]; then like err "$3" "$1: and one line says what was wrong"; else is '' "$(cat err)" "$1: nothing to say"; fi
 		is "$([ -n "$3" ] && echo 1 || echo 0)" "$(wc -l <err)" "$1: in one line"
 	}
@@ -107,27 +107,102 @@ if command -v perl >/dev/null; then
 	patched arch 'first second' ''
 	patched header 'first second' ''
 	for n in 40 57 100; do patched cut$n 'first' 'the last record is cut'; done
-	patched short 'first' 'record shorter than its prefix'
-	patched long 'first' 'cut'
-	patched size16 'first second' 'load record is cut'
+	patched short 'first second' 'short.dump: record shorter than its prefix .offset'
+	patched long 'first second' 'long.dump: record longer than what it holds .offset'
+	patched size16 'first second' 'record shorter than its kind'
 	patched zero 'first second' 'code size out of range'
 	patched huge 'first second' 'code size out of range'
 	patched lines 'first second' 'fewer line entries than said'
 	patched unwind 'first second' 'unwinding record is cut'
 	patched kind 'first second' ''
 	patched move 'first second' 'move of code that was not loaded'
-	patched magic '' 'magic|format|not'
-	patched empty '' 'empty file'
+	patched magic '' 'magic|format|not' 1
+	patched empty '' 'empty file' 1
+else
+	skip 'no perl here'
+fi
+# The same in place to one that a JIT with a known content wrote: six functions, lines in front of each.
+cat >patch.pl <<'P'
+# patch.pl WAY FILE: in place. Prints where the reader must find the fault ("" = it need not find any).
+my ($way, $file) = @ARGV;
+open my $f, '+<', $file or die; binmode $f; local $/; my $d = <$f>;
+my (@at, @load, @lines, $fault);
+for (my $o = 40; $o + 16 <= length $d;) { my ($id, $n) = unpack 'L2', substr $d, $o; push @at, $o; push @load, $o if $id == 0; push @lines, $o if $id == 2; $o += $n }
+sub at { my ($o, $pack, @v) = @_; my $s = pack $pack, @v; substr($d, $o, length $s) = $s; $fault = $_[3] // $o }
+if ($way eq 'version') { at(4, 'L', 2) } elsif ($way eq 'flags') { at(32, 'Q', 0xfff0); $fault = '' } elsif ($way eq 'arch') { at(32, 'Q', 1); $fault = '' }
+elsif ($way eq 'header') { at(8, 'L', 104); $fault = 104 } elsif ($way eq 'wide') { at(8, 'L', 104); substr($d, 40, 0) = 'x' x 64; $fault = '' }
+elsif ($way =~ /^cut(\d+)/) { $d = substr $d, 0, length($d) - $1; ($fault) = grep { $_ < length $d } reverse @at }
+elsif ($way eq 'first16') { at($at[0] + 4, 'L', 16); $fault = $at[0] } elsif ($way eq 'first2G') { at($at[0] + 4, 'L', 0x7ffffff0); $fault = $at[0] }
+elsif ($way eq 'load16') { at($load[0] + 4, 'L', 16); $fault = $load[0] } elsif ($way eq 'load2G') { at($load[0] + 4, 'L', 0x7ffffff0); $fault = $load[0] }
+elsif ($way eq 'zero') { at($load[2] + 40, 'Q', 0) } elsif ($way eq 'huge') { at($load[2] + 40, 'Q', 1 << 40) }
+elsif ($way eq 'lines') { at($lines[2] + 24, 'Q', 1 << 28) } else { die "no way $way" }
+print $fault; truncate $f, 0; seek $f, 0, 0; print $f $d;
+P
+# WAY, the functions that must come out, what is said
+ways="version 012345 version.is.not.1
+flags 012345
+arch 012345
+wide 012345
+header 012345 record.shorter|no.record.begins.here
+cut40 01234 the.last.record.is.cut
+cut57 01234 the.last.record.is.cut
+cut100 01234 the.last.record.is.cut
+cut1000 0123 the.last.record.is.cut
+first16 012345 record.shorter.than.its.kind
+first2G 012345 record.longer.than.what.it.holds
+load16 12345 record.shorter.than.its.kind
+load2G 12345 record.longer.than.what.it.holds
+zero 01345 code.size.out.of.range
+huge 01345 code.size.out.of.range
+lines 012345 fewer.line.entries.than.said"
+{
+	printf 'area anon 65536\nsource jitdump\n'
+	for i in 0 1 2 3 4 5; do echo "make f$i $((i * 4096)) 512"; done
+	echo 'sleep 1500'
+	for _ in 1 2 3 4 5 6 7 8 9 10; do for i in 0 1 2 3 4 5; do echo "spin f$i 10"; done; done
+} >six.jit
+grep -v sleep six.jit | head -n 9 >quick.jit
+fakejit=$build/tests/fakejit/fakejit
+export FAKEJIT_DIR=$work
+functions() { grep -o '\<f[0-5]$' | sort -u | tr -d 'f\n'; }
+if command -v perl >/dev/null && "$fakejit" six.truth quick.jit && mv jit-*.dump six.dump; then
+	run opjitconv -o six.jo six.dump
+	is '012345 ' "$(nm six.jo | functions) $(cat err)" "the fixture's dump: six functions"
+	is 'fake.js:30' "$(addr2line -e six.jo "0x$(nm six.jo | awk '$3 == "f2" { print $1 }')" | sed 's,^\(\./\)*,,')" 'with their lines'
+	while read -r way want text <&3; do
+		cp six.dump "$way.dump"
+		at=$(perl patch.pl "$way" "$way.dump")
+		rm -f x.jo
+		run timeout 20 opjitconv -o x.jo "$way.dump"
+		is "0 $want" "$status $(nm x.jo 2>/dev/null | functions)" "the fixture's, $way: what is good comes out"
+		if [ -n "$text" ]; then like err "$way\.dump: ($text).* \(offset $at\)" "the fixture's, $way: what was wrong, and where"; fi
+		is "${text:+1}" "$(grep -c . err | grep -v '^0$')" "the fixture's, $way: in one line, if anything"
+	done 3<<<"$ways"
+	# And while it runs: found by its mapping.
+	while read -r way want text <&3; do
+		case $way in version | arch | header | cut57 | load16 | load2G | huge | lines) ;; *) continue ;; esac
+		"$fakejit" six.truth six.jit & target=$!
+		later $target
+		dump=jit-$target.dump
+		wait_for 20 sh -c "[ \$(stat -c %s '$dump' 2>/dev/null || echo 0) -eq $(stat -c %s six.dump) ]"
+		at=$(perl patch.pl "$way" "$dump")
+		profiled "$way, live"
+		is "$want" "$(functions <report)" "$way, live: what is good serves"
+		if [ -n "$text" ]; then like err "process $target: .*$dump: ($text).* \(offset $at\)" "$way, live: what was wrong, and where"; fi
+		is "${text:+1}" "$(grep -c "$dump" err | grep -v '^0$')" "$way, live: in one line, if anything"
+	done 3<<<"$ways"
 else
 	skip 'no perl here'
 fi
 # The same to a dump that node wrote.
 if command -v node >/dev/null; then
 	echo 'function f(n) { let s = 0; for (let i = 0; i < n; i++) s += i; return s } let t = 0; for (let i = 0; i < 300; i++) t += f(1e5)' >a.js
+	rm -f jit-*.dump
 	node --perf-prof a.js
 	mv jit-*.dump node.dump; rm -f isolate-*
 	opjitconv -o whole.jo node.dump
 	whole=$(nm whole.jo | wc -l)
+	check "node's dump as it is: hundreds of names" test "$whole" -gt 100
 	for n in 40 57 100 1000; do
 		head -c -$n node.dump >cut.dump
 		run timeout 20 opjitconv -o cut.jo cut.dump

@@ -56,6 +56,22 @@ struct dump_load {
 	uint64_t vma, addr, code_size, index;
 };
 
+/* Two entries: the second has the file of the one before. */
+struct dump_lines {
+	uint32_t id, size;
+	uint64_t time, addr, n;
+	struct {
+		uint64_t addr;
+		uint32_t line, column;
+		char file[8];
+	} first;
+	struct {
+		uint64_t addr;
+		uint32_t line, column;
+		char same[2];
+	} __attribute__((packed)) second;
+} __attribute__((packed));
+
 struct dump_move {
 	uint32_t id, size;
 	uint64_t time;
@@ -85,6 +101,11 @@ static void dump_say(struct post *p, const struct post_event *e)
 	if (e->what == 'L' && e->size + name + sizeof(struct dump_load) <= sizeof(buf)) {
 		struct dump_load r = { 0, (uint32_t)(sizeof(r) + name + e->size), e->time_ns, (uint32_t)getpid(),
 				       (uint32_t)syscall(SYS_gettid), e->addr, e->addr, e->size, ++p->index };
+		uint32_t line = (uint32_t)p->index * 10;
+		struct dump_lines l = { 2, sizeof(l), e->time_ns, e->addr, 2, { e->addr, line, 1, "fake.js" },
+					{ e->addr + e->size / 2, line + 1, 1, "\xff" } };
+
+		put(p->fd, &l, sizeof(l));
 
 		memcpy(buf, &r, sizeof(r));
 		memcpy(buf + sizeof(r), e->name, name);

@@ -181,14 +181,40 @@ static void test_jitdump(void)
 		is_int(1, st.skipped, "code that is cut is passed over, its name kept");
 	}
 	{
+		static const struct {
+			uint32_t id, bytes;
+			const char *what, *why;
+		} damage[] = {
+			{ 0, 15, "shorter than its prefix", "record shorter than its prefix" }, { 0, 16, "a load without anything", "record shorter than its kind" },
+			{ 0, 0x7ffffff0, "a load of 2 GB", "record longer than what it holds" }, { 2, 0x7ffffff0, "lines of 2 GB", "record longer than what it holds" },
+			{ 0x90909090, 64, "code", "no record begins here" },
+		};
+		for (size_t i = 0; i < ARRAY_SIZE(damage); i++)
+			for (size_t step = 1; step < 200; step += 150) {
+				AUTO_STRBUF out = STRBUF_INIT;
+				dump_header(1, 40, 0);
+				dump_load(1, 0x1000, 1, "a", "x");
+				u32(damage[i].id), u32(damage[i].bytes), u64(9), u64(1), u64(2), u64(3), u64(4), bytes("four", 4);
+				dump_load(2, 0x2000, 1, "b", "x");
+				dump_load(3, 0x3000, 1, "c", "x");
+				parse(JIT_FORMAT_JITDUMP, in.buf, in.len, step, &out, &st);
+				is_str("1 #1 1000+1 t1 «a» code x\n1 #2 2000+1 t2 «b» code x\n1 #3 3000+1 t3 «c» code x\n", strbuf_str(&out),
+				       "%s: those before it and behind it", damage[i].what);
+				is_str(damage[i].why, st.first_bad ? st.first_bad : "", "is said");
+				is_int(40 + 59, st.first_bad_at, "with its place");
+				is_int(1, st.bad, "and once");
+			}
+		splits(JIT_FORMAT_JITDUMP, "damaged jitdump", "1 #1 1000+1 t1 «a» code x\n1 #2 2000+1 t2 «b» code x\n1 #3 3000+1 t3 «c» code x\n");
+	}
+	{ /* behind damage there may be nothing good for ever */
 		AUTO_STRBUF out = STRBUF_INIT;
 		dump_header(1, 40, 0);
 		dump_load(1, 0x1000, 1, "a", "x");
-		u32(0), u32(15), u64(0);
-		dump_load(2, 0x2000, 1, "b", "x");
-		is_int(-EBADMSG, parse(JIT_FORMAT_JITDUMP, in.buf, in.len, in.len, &out, &st), "a record shorter than its prefix stops the reader");
-		is_str("1 #1 1000+1 t1 «a» code x\n", strbuf_str(&out), "what stood before is kept");
-		ok(st.stopped && st.first_bad, "and it is said: %s", st.first_bad);
+		for (int i = 0; i < 40000; i++)
+			u32(0xfefefefe);
+		parse(JIT_FORMAT_JITDUMP, in.buf, in.len, 1000, &out, &st);
+		is_str("1 #1 1000+1 t1 «a» code x\n", strbuf_str(&out), "rubbish behind a record");
+		is_int(1, st.bad, "is counted once");
 	}
 	{ /* V8: line addresses are 0x40 too high */
 		AUTO_STRBUF out = STRBUF_INIT;
