@@ -28,6 +28,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "control/hidden.h"
 #include "control/jvmflag.h"
 #include "lib/io.h"
 #include "lib/util.h"
@@ -136,8 +137,8 @@ static bool maps_have_libjvm(pid_t pid)
 	AUTO_STRBUF sb = STRBUF_INIT_CAP(16 << 20);
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	/* Unreadable (a process with capabilities): it may be one, the protocol will tell. */
-	return io_slurp(AT_FDCWD, path, &sb) < 0 || strstr(strbuf_str(&sb), "/libjvm.so");
+	/* Unreadable, of a process with capabilities: others may take SIGQUIT for an order. */
+	return io_slurp(AT_FDCWD, path, &sb) < 0 ? hidden_is_jvm(pid) : strstr(strbuf_str(&sb), "/libjvm.so") != NULL;
 }
 
 /* A word among the NUL-terminated ones of /proc/PID/cmdline, or inside a value of /proc/PID/environ. The last of + and - wins. */
@@ -211,6 +212,17 @@ static struct verdict *no_answer(struct target *t, struct verdict *v, const char
 			   "safepoint; attach again or start it with the agent", (int)t->pid, t->timeout_ms, at);
 }
 
+/* Where /tmp is shared by several pid namespaces, the socket may be another VM's of the same number. */
+static int check_peer(const struct target *t, int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		return -errno;
+	return peer.pid == t->pid || (peer.pid == 0 && t->root_fd >= 0) ? 0 : -EADDRINUSE;
+}
+
 /* Connects to the target's socket. fd, -EAGAIN to try again, or -errno. The working directory is the target's /tmp. */
 static int connect_socket(const struct target *t)
 {
@@ -227,7 +239,7 @@ static int connect_socket(const struct target *t)
 	ids_of_target(t);
 	err = connect(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0 ? errno : 0;
 	ids_back(t);
-	if (!err)
+	if (!err && (err = -check_peer(t, fd)) == 0)
 		return fd;
 	close(fd);
 	/* Refused: left over by a process that had this pid; the VM replaces it. Full backlog: later. */
@@ -353,6 +365,9 @@ static int reach(struct target *t, struct verdict *v)
 		return fd;
 	if (fd == -EAGAIN)
 		return no_answer(t, v, "starting its attach listener"), -1;
+	if (fd == -EADDRINUSE)
+		return verdict_set(v, fd, "%s in the /tmp of process %d is the socket of another process, which has the same number in a "
+				   "container: remove it and attach again", t->socket_name, (int)t->pid), -1;
 	return verdict_set(v, fd, "cannot signal process %d or connect to %s in its /tmp: %s; attach as its user or as root", (int)t->pid,
 			   t->socket_name, strerror(-fd)), -1;
 }
@@ -562,7 +577,10 @@ static struct verdict *open_target(struct target *t, struct verdict *v)
 {
 	t->root_fd = open_dir_of(t->pid, "root");
 	t->cwd_fd = open_dir_of(t->pid, "cwd");
-	/* A VM with file capabilities hides its root from its own user; then /tmp is its /tmp, unless it is in a container. */
+	/* A VM with file capabilities hides its root from its own user. */
+	if (t->root_fd < 0 && (t->nspid != t->pid || hidden_has_our_tmp(t->pid) < 0))
+		return verdict_set(v, t->root_fd, "process %d hides its root from its user (%s), as one with capabilities does, and its /tmp "
+				   "is not this one: attach as root, or from where it has its /tmp", (int)t->pid, strerror(-t->root_fd));
 	t->tmp_fd = t->root_fd >= 0 ? openat(t->root_fd, "tmp", O_PATH | O_DIRECTORY | O_CLOEXEC)
 				    : open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->tmp_fd < 0)
