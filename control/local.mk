@@ -10,6 +10,7 @@ bin_PROGRAMS += control/operf
 control_operf_SOURCES = control/runtimes.h control/runtimes.c control/operf.h control/operf.c control/run.c control/replay.c control/command.c control/said.c
 control_operf_LDADD = $(live_libs)
 bin_PROGRAMS += control/opcontrol
-control_opcontrol_SOURCES = control/opcontrol.c control/doctor.h control/doctor.c control/doctor-process.c
+control_opcontrol_SOURCES = control/opcontrol.c control/doctor.h control/doctor.c control/doctor-process.c \
+	control/symbolize.h control/symbolize.c
 control_opcontrol_CPPFLAGS = $(AM_CPPFLAGS) -DSBINDIR='"$(sbindir)"'
-control_opcontrol_LDADD = $(live_libs)
+control_opcontrol_LDADD = $(live_libs) $(REPORT_LIBS)

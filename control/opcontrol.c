@@ -12,6 +12,7 @@
 #include "control/attach.h"
 #include "control/agents.h"
 #include "control/doctor.h"
+#include "control/symbolize.h"
 #include "daemon/cleanup.h"
 #include "daemon/ctl.h"
 #include "lib/io.h"
@@ -25,7 +26,7 @@
 
 #define ASK_MS 60000u
 
-enum action { NONE, SETUP, STATUS, START_DAEMON, START, STOP, DUMP, RESET, SAVE, SHUTDOWN, LIST, ATTACH, DOCTOR };
+enum action { NONE, SETUP, STATUS, START_DAEMON, START, STOP, DUMP, RESET, SAVE, SHUTDOWN, LIST, ATTACH, DOCTOR, SYMBOLIZE };
 
 struct setup { /* what --setup keeps for later starts */
 	char *session_dir, *separate, *flush, *freq;
@@ -38,7 +39,7 @@ struct opcontrol {
 	bool given;               /* options to remember were given */
 	enum action actions[16];
 	size_t n_actions;
-	const char *save_name, *attach_pid, *doctor_pid;
+	const char *save_name, *attach_pid, *doctor_pid, *symbolize_pid;
 	bool verbose;
 	struct strbuf run_dir;
 };
@@ -296,6 +297,15 @@ static int doctor(struct opcontrol *c)
 	return r < 0 ? r : d.n_mend ? -ENOMSG : 0;
 }
 
+static int symbolize(struct opcontrol *c)
+{
+	uint64_t pid;
+
+	if (util_parse_u64(c->symbolize_pid, 10, INT32_MAX, &pid) < 0 || !pid)
+		return msg_error("--symbolize: not a process number: %s", c->symbolize_pid), -EINVAL;
+	return symbolize_stream("/proc", (int32_t)pid, stdin, stdout);
+}
+
 static int list_one(void *arg, const char *name, const char *desc, uint64_t min_count)
 {
 	printf("%-40s %s\n", name, desc ? desc : "");
@@ -329,6 +339,7 @@ static int act(struct opcontrol *c, enum action what)
 	case LIST: return sampler_list_events(list_one, NULL);
 	case ATTACH: return attach(c);
 	case DOCTOR: return doctor(c);
+	case SYMBOLIZE: return symbolize(c);
 	default: return 0;
 	}
 }
@@ -336,7 +347,7 @@ static int act(struct opcontrol *c, enum action what)
 /* --- options ------------------------------------------------------------------------------------------- */
 
 enum { KEY_SETUP = 256, KEY_STATUS, KEY_START_DAEMON, KEY_RESET, KEY_SAVE, KEY_ATTACH, KEY_SESSION, KEY_FLUSH, KEY_FREQ, KEY_NO_AGENTS,
-       KEY_OLD, KEY_OLD_ARG, KEY_DOCTOR };
+       KEY_OLD, KEY_OLD_ARG, KEY_DOCTOR, KEY_SYMBOLIZE };
 
 static const struct argp_option options[] = {
 	{ 0, 0, 0, 0, "What to do (several are done in this order):", 1 },
@@ -352,6 +363,7 @@ static const struct argp_option options[] = {
 	{ "list-events", 'l', 0, 0, "list the events of this machine", 1 },
 	{ "attach", KEY_ATTACH, "PID", 0, "give an agent to a running JVM", 1 },
 	{ "doctor", KEY_DOCTOR, "PID", OPTION_ARG_OPTIONAL, "say why code of this process (of all) has no names, and what mends it", 1 },
+	{ "symbolize", KEY_SYMBOLIZE, "PID", 0, "copy standard input to standard output, addresses of this process replaced by names", 1 },
 	{ 0, 0, 0, 0, "How (used when the daemon starts):", 2 },
 	{ "session-dir", KEY_SESSION, "DIR", 0, "session directory (default /var/lib/oprofile)", 2 },
 	{ "event", 'e', "SPEC", 0, "an event to count; may be repeated; 'default' forgets all", 2 },
@@ -464,6 +476,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'l': add_action(c, LIST, state); break;
 	case KEY_ATTACH: c->attach_pid = arg; add_action(c, ATTACH, state); break;
 	case KEY_DOCTOR: c->doctor_pid = arg; add_action(c, DOCTOR, state); break;
+	case KEY_SYMBOLIZE: c->symbolize_pid = arg; add_action(c, SYMBOLIZE, state); break;
 	case ARGP_KEY_ARG:
 		if (c->n_actions && c->actions[c->n_actions - 1] == DOCTOR && !c->doctor_pid) { /* --doctor PID, with a blank */
 			c->doctor_pid = arg;

@@ -282,7 +282,8 @@ int elfsyms_open(struct sym_image *img)
 	GElf_Ehdr eh;
 	int r;
 
-	img->fd = io_open_regular(AT_FDCWD, img->path, O_RDONLY);
+	img->fd = img->owner->rootfd >= 0 ? io_open_regular_in_root(img->owner->rootfd, img->path, O_RDONLY) :
+					    io_open_regular(AT_FDCWD, img->path, O_RDONLY);
 	if (img->fd < 0)
 		return img->fd;
 	img->elf = elf_begin(img->fd, ELF_C_READ, NULL);

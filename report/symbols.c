@@ -22,6 +22,7 @@ int symbols_new(struct symbols **ret, struct session *s, const struct symbols_op
 	y->kallsyms.cap = (size_t)256 << 20;
 	y->kallsyms_error = 1;
 	y->tiers = o && o->tiers;
+	y->rootfd = o && o->in_root ? o->rootfd : -1;
 	while (o && o->dirs && o->dirs[n])
 		n++;
 	y->dirs = calloc(n + 1, sizeof(*y->dirs));
@@ -115,7 +116,9 @@ struct sym_image *symbols_image(struct symbols *y, const struct session_file *f)
 	if (f->kind == SESSION_FILE || f->kind == SESSION_JIT) {
 		AUTO_STRBUF path = STRBUF_INIT;
 
-		if (!session_image_path(y->session, f, &path))
+		if (!y->session)
+			img->path = strdup(f->image);
+		else if (!session_image_path(y->session, f, &path))
 			img->path = strbuf_steal(&path);
 	}
 	img->number = y->n_images;

@@ -16,6 +16,8 @@ struct symbols_opts {
 	const char *root;              /* a file system to look for images in first; NULL = none */
 	const char *const *dirs;       /* further directories with images, NULL-terminated; may be NULL */
 	bool tiers;                    /* read what is told of JIT code beside its name, too: tiers, signatures */
+	bool in_root;                  /* images are below rootfd and nowhere else, and no link leads out of it */
+	int rootfd;                    /* the caller's */
 	const char *archive;           /* as root, but the only place for files of the profiled machine */
 };
 
@@ -40,6 +42,7 @@ struct sym_frame { /* of an inlined stack, innermost first */
 };
 #define SYM_FRAMES_MAX 64
 
+/* s NULL: images are SESSION_FILE alone, and lie where their names say. */
 int symbols_new(struct symbols **ret, struct session *s, const struct symbols_opts *o);
 void symbols_free(struct symbols *y);
 /* The image of a sample file; the same image gives the same pointer. NULL when memory ends. */

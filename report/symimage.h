@@ -48,6 +48,7 @@ struct symbols {
 	char *root, *archive;
 	char **dirs;
 	bool tiers;
+	int rootfd;             /* -1 = none */
 	struct sym_image **images;
 	size_t n_images;
 	struct strpool keys;   /* identity of image i */

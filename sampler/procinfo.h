@@ -2,6 +2,7 @@
 #ifndef OPJIT_SAMPLER_PROCINFO_H
 #define OPJIT_SAMPLER_PROCINFO_H
 /* What /proc/PID tells about a process, and the name that people know it by. The process may go at any moment. */
+#include "format/evlog/event.h"
 #include "lib/strbuf.h"
 
 struct procinfo {
@@ -22,6 +23,9 @@ int procinfo_read(struct procinfo *ret, const char *proc_root, int32_t pid);
 int procinfo_read_stat(struct procinfo *ret, const char *proc_root, int32_t pid);
 /* As above, and uid and nspid. */
 int procinfo_read_ids(struct procinfo *ret, const char *proc_root, int32_t pid);
+
+/* An EV_MMAP, stamped t, for each executable mapping of the process, as the kernel's records have them. 0, -errno, or what sink returned. */
+int procinfo_mappings(const char *proc_root, int32_t pid, uint64_t t, uint32_t cpu, ev_sink_fn *sink, void *arg);
 
 /*
  * The name for people: exe is the executable's path, args/len /proc/PID/cmdline (strings with a NUL each). Adds to sb

@@ -163,7 +163,7 @@ static int maps_line(char *line, struct ev *e)
 	return 1;
 }
 
-static int synth_maps(struct sampler *s, int32_t pid, uint64_t t, uint32_t cpu, ev_sink_fn *sink, void *arg)
+int procinfo_mappings(const char *proc_root, int32_t pid, uint64_t t, uint32_t cpu, ev_sink_fn *sink, void *arg)
 {
 	AUTO_FREE char *line = NULL;
 	size_t room = 0;
@@ -172,10 +172,10 @@ static int synth_maps(struct sampler *s, int32_t pid, uint64_t t, uint32_t cpu, 
 	int r = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/%d/maps", s->proc_root, pid);
+	snprintf(path, sizeof(path), "%s/%d/maps", proc_root, pid);
 	f = fopen(path, "re");
 	if (!f)
-		return 0;
+		return -errno;
 	while (r >= 0 && (n = getline(&line, &room, f)) > 0) {
 		struct ev e = { .type = EV_MMAP, .cpu = cpu, .time_ns = t, .pid = pid, .tid = pid };
 		if (line[n - 1] == '\n')
@@ -215,7 +215,9 @@ int synth_process(struct sampler *s, int32_t pid, uint64_t t, uint32_t cpu, ev_s
 	if (r < 0)
 		return r == -ESRCH ? 0 : r;
 	r = synth_comms(s, pid, t, cpu, sink, arg);
-	return r < 0 ? r : synth_maps(s, pid, t, cpu, sink, arg);
+	if (r >= 0)
+		r = procinfo_mappings(s->proc_root, pid, t, cpu, sink, arg);
+	return r == -ENOENT || r == -ESRCH || r == -EACCES || r == -EPERM ? 0 : r;
 }
 
 static int synth_all(struct sampler *s, uint64_t t, ev_sink_fn *sink, void *arg)

@@ -108,8 +108,8 @@ tests_fakejit_fakejit_SOURCES = tests/fakejit/fakejit.c tests/fakejit/post.c tes
 tests_fakejit_fakejit_CPPFLAGS = $(AM_CPPFLAGS) -DOPAGENT_STATIC
 tests_fakejit_fakejit_LDADD = libopagent/libopagent-test.la -lpthread
 tests_fakejit_judge_LDADD = daemon/libpipeline.la lib/libbase.la -lm
-CLI_TESTS += tests/cli/fakejit.sh
-EXTRA_DIST += tests/cli/fakejit.sh
+CLI_TESTS += tests/cli/fakejit.sh tests/cli/symbolize.sh
+EXTRA_DIST += tests/cli/fakejit.sh tests/cli/symbolize.sh
 # a real VM against an independent witness, and killed
 CLI_TESTS += tests/cli/jvm-kill.sh
 LONG_TESTS += tests/cli/jvm-kill-long.sh

@@ -32,7 +32,7 @@ rule sampler lib/ format/evlog/ format/jit/
 rule session lib/ format/abi/
 rule daemon lib/ format/ session/ sampler/ jitconv/ control/agents.h
 rule report lib/ format/ session/ jitconv/
-rule control lib/ format/ session/ sampler/ jitconv/ daemon/
+rule control lib/ format/ session/ sampler/ jitconv/ daemon/ report/symbols.h report/names.h
 rule rst lib/ format/rst/ format/jit/ jitconv/
 
 # grep_code WHERE PATTERN: lines of code (not comments) that match
