@@ -16,8 +16,8 @@ bench_cbcount_la_CPPFLAGS = $(AM_CPPFLAGS) $(JVMTI_CPPFLAGS)
 bench_cbcount_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath $(abs_top_builddir)/bench
 bench_cbcount_la_LIBADD = -ldl
 endif
-BENCHES += bench/jvmti.sh
-EXTRA_DIST += bench/jvmti.sh bench/cbcount.c
+BENCHES += bench/jvmti.sh bench/operf.sh
+EXTRA_DIST += bench/javac.sh bench/jvmti.sh bench/operf.sh bench/cbcount.c
 
 # --- event log
 check_PROGRAMS += bench/evlog
