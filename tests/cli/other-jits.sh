@@ -51,6 +51,20 @@ wait $late
 opreport --session-dir="$work/s" -l >report 2>report.err
 ratio "GDB's interface, attached late" 2 1
 
+# /proc/PID/map_files asks for rights that root in a container has not: nothing may depend on it.
+less=cap_sys_admin,cap_checkpoint_restore
+if [ "$(id -u)" = 0 ] && command -v capsh >/dev/null &&
+	capsh --drop=$less -- -c 'head -c 1 /proc/$$/map_files/*; true' 2>&1 | grep -q 'Operation not permitted'; then
+	rm -rf s
+	# shellcheck disable=SC2016
+	run capsh --drop=$less -- -c 'exec operf --session-dir="$0" "$@"' "$work/s" "$jitself" gdb 300
+	opreport --session-dir="$work/s" -l >report 2>report.err
+	own "GDB's interface, where map_files is refused"
+	unlike report '(jitself|libc\.so[.0-9]*|ld-linux-x86-64\.so[.0-9]*) +\(no symbols\)' 'and files that are mapped have their symbols'
+else
+	skip 'map_files is not refused here'
+fi
+
 profiled "$jitself" api 300
 own "Intel's JIT API"
 like err '\(jitapi\)' 'is said to be the source'
@@ -89,9 +103,9 @@ if command -v lli-14 >/dev/null && command -v clang-14 >/dev/null; then
 int printf(const char *, ...); long clock(void);
 __attribute__((noinline)) unsigned twice(unsigned n) { volatile unsigned s = 0; for (unsigned i = 0; i < 2 * n; i++) s = s * 31 + i; return s; }
 __attribute__((noinline)) unsigned once(unsigned n) { volatile unsigned s = 0; for (unsigned i = 0; i < n; i++) s = s * 31 + i; return s; }
-int main(void) {
+int main(int argc, char **argv) {
 	unsigned t = 0; long a, b, x = 0, y = 0;
-	for (int i = 0; i < 500; i++) { a = clock(); t ^= twice(200000); b = clock(); t ^= once(200000); x += b - a; y += clock() - b; }
+	for (int i = 0; i < 500 * argc; i++) { a = clock(); t ^= twice(200000); b = clock(); t ^= once(200000); x += b - a; y += clock() - b; }
 	printf("%ld %ld\n", x, y); return t == 1; }
 C
 	clang-14 -O1 -S -emit-llvm -o hot.ll hot.c
@@ -101,6 +115,18 @@ C
 	profiled lli-14 --jit-kind=mcjit hot.ll
 	own "LLVM's MCJIT"
 	like err '\(GDB JIT interface\)' 'by the same'
+	# Attached late: its list in memory is all there is.
+	lli-14 hot.ll longer than that >late.out & late=$!
+	later $late
+	wait_for 30 grep -qs ' rwxp\| r-xp 00000000 00:00 0 $' "/proc/$late/maps"
+	rm -rf s
+	run timeout 300 operf --verbose --session-dir="$work/s" --pid $late
+	wait $late
+	opreport --session-dir="$work/s" -l >report 2>report.err
+	# Its own words.
+	# shellcheck disable=SC2046
+	ratio "LLVM's ORC, attached late" $(cat late.out)
+	like err '\(GDB JIT interface\)' 'by its list'
 else
 	skip 'no LLVM 14 here'
 fi
