@@ -12,6 +12,8 @@
  * The agent must be readable at the target's end. Where it is not (another mount namespace, a directory closed to the
  * target's user), it is copied into the target's /tmp, owned by the target, and removed again once it is loaded.
  *
+ * A VM with file capabilities hides /proc/PID/root from its own user: then /tmp is its /tmp if both have the same mount there.
+ *
  * Refusals that are found before anything is touched: no such process, not a JVM, zombie or exiting, stopped, SIGQUIT not
  * caught (-Xrs: the signal would kill it), attach disabled on the command line. Every failure is one line that
  * says what happened and what to do.
