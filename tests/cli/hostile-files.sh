@@ -16,6 +16,9 @@ begin() {
 	map=/tmp/perf-$target.map
 	maps+=("$map")
 }
+# Its code is mapped: $start.
+# shellcheck disable=SC2317
+ready() { start=$(awk '$2 ~ /x/ && NF == 5 { split($1, a, "-"); print a[1]; exit }' "/proc/$target/maps"); [ -n "$start" ]; }
 # profiled WHAT: until it ends by itself; bounded.
 profiled() {
 	rm -rf s
@@ -48,7 +51,7 @@ said_once 'no longer read: /tmp/perf-[0-9]+.map: 64 MB without one good record' 
 
 # Lines of all kinds of damage, and good ones: the good ones serve.
 begin
-start=$(awk '$2 ~ /x/ && NF == 5 { split($1, a, "-"); print a[1]; exit }' "/proc/$target/maps")
+wait_for 20 ready
 {
 	printf 'nonsense\n\n0 0 empty\nffffffffffffffff 10 wraps\n%s 40 good\xff\xfe name\r\n' "$start"
 	printf '%x 40 a second one' $((0x$start + 1024))
@@ -56,7 +59,7 @@ start=$(awk '$2 ~ /x/ && NF == 5 { split($1, a, "-"); print a[1]; exit }' "/proc
 profiled 'a damaged map'
 check 'a damaged map: what is good in it serves' grep -qa 'good.* name' report
 like report 'a second one' 'a damaged map: the last line without its newline, too'
-begin; start=$(awk '$2 ~ /x/ && NF == 5 { split($1, a, "-"); print a[1]; exit }' "/proc/$target/maps")
+begin; wait_for 20 ready
 printf '%s 40 good\n' "$start" >"$map"
 (while kill -0 $target 2>/dev/null; do head -c 2000000 /dev/zero | tr '\0' 'x' | fold -w 100 >>"$map"; sleep 0.05; done) & later $!
 profiled 'a map that grows for ever'
