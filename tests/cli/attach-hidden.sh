@@ -34,7 +34,7 @@ up() { grep -qs '^VM Periodic' "/proc/$jvm/task/"*/comm; }
 stop() { touch stop; wait $jvm; status=$?; }
 quiet() { is '0 spun' "$status $(grep -v '^WARNING: ' target.out target.err -h)" "$1: the program notices nothing"; }
 no_litter() { is '' "$(find /tmp "$work" -maxdepth 1 \( -name ".attach_pid$jvm" -o -name '.opjit-agent-*' \))" "$1: nothing is left behind"; }
-inside() { nsenter -m -t $jvm --wd="$work" setpriv --reuid=65534 --regid=65534 --clear-groups timeout 30 "$@"; }
+inside() { nsenter -m -r -t $jvm --wd="$work" setpriv --reuid=65534 --regid=65534 --clear-groups timeout 30 "$@"; }
 names() { as_user "$build/tests/tools/instance-dump" "$OPJIT_DIR"/*-* >dump 2>&1; rm -rf "${OPJIT_DIR:?}"/*-*; }
 
 for jdk in $(jdks); do
