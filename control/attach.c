@@ -305,8 +305,11 @@ static bool vm_is_up(const struct target *t, uint64_t since_ns)
 	return up;
 }
 
-/* A young VM has no signal handler yet, and would die of SIGQUIT. False and a verdict if that does not change. */
-static bool wait_until_up(struct target *t, struct verdict *v)
+/*
+ * A young VM has no signal handler yet, and would die of SIGQUIT. One with -Xrs never has it, but a listener from its youth on: then
+ * *fd is the connected socket, else left as it is. False and a verdict if neither comes.
+ */
+static bool wait_until_up(struct target *t, struct verdict *v, int *fd)
 {
 	uint64_t since_ns = util_now_ns();
 
@@ -316,6 +319,8 @@ static bool wait_until_up(struct target *t, struct verdict *v)
 		nap();
 		if (target_look(t) < 0)
 			return no_answer(t, v, "starting"), false;
+		if (!t->catches_quit && (*fd = connect_socket(t)) != -EAGAIN)
+			return true;
 		if (!t->catches_quit && time_is_up(t))
 			return verdict_set(v, -EOPNOTSUPP, "process %d does not catch SIGQUIT (started with -Xrs?), which would end it: "
 					   "start it without -Xrs, or with the agent", (int)t->pid), false;
@@ -352,9 +357,9 @@ static int reach(struct target *t, struct verdict *v)
 {
 	int fd = connect_socket(t), err;
 
+	if (fd == -EAGAIN && !wait_until_up(t, v, &fd))
+		return -1;
 	if (fd == -EAGAIN) {
-		if (!wait_until_up(t, v))
-			return -1;
 		err = make_attach_file(t);
 		if (err < 0)
 			return verdict_set(v, err, "cannot make %s in the working directory or /tmp of process %d: %s", t->attach_name,

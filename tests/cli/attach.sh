@@ -84,6 +84,11 @@ for jdk in $(jdks); do
 	answer '^loaded: ' "$name: -Xrs"
 	stop
 	quiet_target "$name, -Xrs"
+	start "$java" -Xrs -cp "$classes" Spin "$work/stop"
+	run "$attach" "$jvm" "$agent"
+	answer '^loaded: ' "$name: -Xrs, as soon as it is a VM"
+	stop
+	quiet_target "$name, young, with -Xrs"
 	start "$java" -Xrs -XX:+DisableAttachMechanism -cp "$classes" Spin "$work/stop"
 	wait_for 60 up
 	run "$attach" "$jvm" "$agent" '' 1500
