@@ -34,7 +34,7 @@ static size_t n_slots, n_used;
 static bool replaying;
 static uint64_t look_ns, next_look_ns; /* when the last look began; when the next may */
 #define LOOK_EVERY_NS 20000000u
-#define LOOK_SHARE 500                 /* and it takes at most this part of a CPU */
+#define LOOK_SHARE 500                 /* and it takes at most one part in so many of a CPU */
 #define LOOK_AHEAD 16                  /* places: what is read of one lies anywhere in the code heap */
 
 void live_lock(void)
