@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "daemon/jitblock.h"
+#include "daemon/jittable.h"
 
-#define BLOCK 48
+#define BLOCK 72
 #define MAX_HEAPS 64
 
 #define K_KIND 3u
@@ -37,10 +38,7 @@ static uint32_t size_at(const struct block *b, unsigned int i) { return b->size_
 static uint32_t kind_at(const struct block *b, unsigned int i) { return b->size_kind[i] >> KIND_SHIFT; }
 
 struct jittl {
-	uint64_t *first;      /* address of each block's first region */
-	uint64_t *reach;      /* highest end in this block and all before it */
-	struct block **blocks;
-	size_t n_blocks, room;
+	struct jittable table;
 	size_t near;          /* the block of the last event: the next one is often there too */
 	struct jitblock_pool pool;
 	uint64_t lo, hi;      /* bounds over regions and heaps */
@@ -49,6 +47,8 @@ struct jittl {
 	uint64_t n, n_dead, prune_at;
 	uint64_t n_loads, n_bad, n_pruned;
 };
+
+static struct block *block_at(const struct jittl *j, size_t at) { return jittable_block(&j->table, at); }
 
 int jittl_new(struct jittl **ret)
 {
@@ -82,47 +82,13 @@ void jittl_free(struct jittl *j)
 {
 	if (!j)
 		return;
-	for (size_t i = 0; i < j->n_blocks; i++)
-		block_free(j, j->blocks[i]);
-	free(j->blocks);
-	free(j->first);
-	free(j->reach);
+	for (size_t i = 0; i < j->table.n; i++)
+		block_free(j, block_at(j, i));
+	jittable_done(&j->table);
 	free(j);
 }
 
 /* --- the table of blocks ------------------------------------------------------------------------------- */
-
-static int table_resize(struct jittl *j, size_t room)
-{
-	void *p;
-
-	j->room = MIN(j->room, room); /* what all three have, also where one cannot be had */
-	if (!(p = realloc(j->first, room * sizeof(*j->first))))
-		return -ENOMEM;
-	j->first = p;
-	if (!(p = realloc(j->reach, room * sizeof(*j->reach))))
-		return -ENOMEM;
-	j->reach = p;
-	if (!(p = realloc(j->blocks, room * sizeof(*j->blocks))))
-		return -ENOMEM;
-	j->blocks = p;
-	j->room = room;
-	return 0;
-}
-
-static int table_insert(struct jittl *j, size_t at, struct block *b)
-{
-	int r = j->n_blocks < j->room ? 0 : table_resize(j, j->room ? j->room * 2 : 8);
-
-	if (r < 0)
-		return r;
-	memmove(j->first + at + 1, j->first + at, (j->n_blocks - at) * sizeof(*j->first));
-	memmove(j->reach + at + 1, j->reach + at, (j->n_blocks - at) * sizeof(*j->reach));
-	memmove(j->blocks + at + 1, j->blocks + at, (j->n_blocks - at) * sizeof(*j->blocks));
-	j->blocks[at] = b;
-	j->n_blocks++;
-	return 0;
-}
 
 static uint64_t block_end(const struct block *b)
 {
@@ -133,49 +99,34 @@ static uint64_t block_end(const struct block *b)
 	return end;
 }
 
+static uint64_t reach_before(const struct jittl *j, size_t at) { return at ? jittable_reach(&j->table, at - 1) : 0; }
+
 /* Block `at` changed in any way: its entries in the table, and the reach of those behind. */
 static void table_fix(struct jittl *j, size_t at)
 {
-	struct block *b = j->blocks[at];
-	uint64_t reach = MAX(at ? j->reach[at - 1] : 0, block_end(b));
+	struct block *b = block_at(j, at);
+	uint64_t reach = MAX(reach_before(j, at), block_end(b));
 
 	b->max_size = 0;
 	for (unsigned int i = 0; i < b->n; i++)
 		b->max_size = MAX(b->max_size, size_at(b, i));
-	j->first[at] = b->addr[0];
-	j->reach[at] = reach;
+	j->table.first[jittable_slot(&j->table, at)] = b->addr[0];
+	j->table.reach[jittable_slot(&j->table, at)] = reach;
 }
 
-/* The last block whose first address is ≤ addr; n_blocks if there is none. */
-static size_t table_find(const struct jittl *j, uint64_t addr)
-{
-	const uint64_t *base = j->first;
-	size_t n = j->n_blocks;
-
-	if (!n || addr < base[0])
-		return j->n_blocks;
-	while (n > 1) {
-		size_t half = n / 2;
-
-		base = base[half] <= addr ? base + half : base;
-		n -= half;
-	}
-	return (size_t)(base - j->first);
-}
-
-/* The same where events come in: they mostly go on where the last one was, or behind it. */
+/* jittable_find where events come in: they mostly go on where the last one was, or behind it. */
 static size_t table_near(struct jittl *j, uint64_t addr)
 {
 	size_t at = j->near;
 
-	if (at < j->n_blocks && j->first[at] <= addr) {
-		if (at + 1 < j->n_blocks && j->first[at + 1] <= addr)
+	if (at < j->table.n && jittable_first(&j->table, at) <= addr) {
+		if (at + 1 < j->table.n && jittable_first(&j->table, at + 1) <= addr)
 			at++;
-		if (at + 1 == j->n_blocks || addr < j->first[at + 1])
+		if (at + 1 == j->table.n || addr < jittable_first(&j->table, at + 1))
 			return j->near = at;
 	}
-	at = table_find(j, addr);
-	if (at < j->n_blocks)
+	at = jittable_find(&j->table, addr);
+	if (at < j->table.n)
 		j->near = at;
 	return at;
 }
@@ -257,78 +208,68 @@ static unsigned int slot_for(const struct block *b, const struct jittl_region *r
 	return i;
 }
 
-static int block_split(struct jittl *j, size_t at, unsigned int where)
+/* An empty block that becomes number `at`, for a region from addr on. */
+static int block_insert(struct jittl *j, size_t at, uint64_t addr)
 {
-	struct block *b = j->blocks[at], *right = block_new(j);
-	/* Appending at the end is the rule for a growing code heap: leave the left block full. */
-	unsigned int keep = where >= BLOCK ? BLOCK - 8 : BLOCK / 2;
-	int r;
+	struct block *b = block_new(j);
+	int r = b ? jittable_insert(&j->table, at, b, addr, reach_before(j, at)) : -ENOMEM;
 
-	if (!right)
-		return -ENOMEM;
-	if ((r = table_insert(j, at + 1, right)) < 0) {
-		block_free(j, right);
+	if (r < 0 && b)
+		block_free(j, b);
+	return r;
+}
+
+static int block_split(struct jittl *j, size_t at)
+{
+	struct block *b = block_at(j, at), *right;
+	int r = block_insert(j, at + 1, b->addr[BLOCK / 2]);
+
+	if (r < 0)
 		return r;
-	}
-	right->n = (uint16_t)(b->n - keep);
-	slots_move(right, 0, b, keep, right->n);
-	b->n = (uint16_t)keep;
+	right = block_at(j, at + 1);
+	right->n = BLOCK / 2;
+	slots_move(right, 0, b, BLOCK / 2, BLOCK / 2);
+	b->n = BLOCK / 2;
 	table_fix(j, at);
 	table_fix(j, at + 1);
 	return 0;
 }
 
-/* An empty block behind all others, for a region from addr on. */
-static int block_append(struct jittl *j, uint64_t addr)
-{
-	struct block *b = block_new(j);
-	size_t at = j->n_blocks;
-	int r = b ? table_insert(j, at, b) : -ENOMEM;
-
-	if (r < 0) {
-		if (b)
-			block_free(j, b);
-		return r;
-	}
-	j->first[at] = addr;
-	j->reach[at] = at ? j->reach[at - 1] : 0;
-	return 0;
-}
-
 static int region_insert(struct jittl *j, const struct jittl_region *r)
 {
-	size_t at = j->n_blocks;
-	unsigned int i;
-	struct block *b = at ? j->blocks[at - 1] : NULL;
 	uint64_t end = r->addr + r->size;
+	struct block *b;
+	unsigned int i;
+	size_t at;
 	int ret;
 
-	/* Behind everything, with no room left there: the full block stays full. */
-	if ((!b || (b->n == BLOCK && b->addr[BLOCK - 1] < r->addr)) && (ret = block_append(j, r->addr)) < 0)
+	if (!j->table.n && (ret = block_insert(j, 0, r->addr)) < 0)
 		return ret;
 	for (;;) {
 		at = table_near(j, r->addr);
-		if (at == j->n_blocks)
+		if (at == j->table.n)
 			at = 0;
-		b = j->blocks[at];
+		b = block_at(j, at);
 		i = slot_for(b, r);
 		/* Versions of one address may run over from the block before. */
-		while (i == 0 && b->n && at > 0 && j->first[at] == r->addr) {
-			b = j->blocks[--at];
+		while (i == 0 && b->n && at > 0 && jittable_first(&j->table, at) == r->addr) {
+			b = block_at(j, --at);
 			i = slot_for(b, r);
 		}
 		if (b->n < BLOCK)
 			break;
-		if ((ret = block_split(j, at, i)) < 0)
+		/* Behind all in it, as in a code heap that grows, or in the page of one: the full block stays full. */
+		ret = i == BLOCK ? block_insert(j, at + 1, r->addr) : block_split(j, at);
+		if (ret < 0)
 			return ret;
 	}
 	slots_move(b, i + 1, b, i, b->n - i);
 	slot_set(b, i, r);
 	b->n++;
 	b->max_size = MAX(b->max_size, (uint32_t)r->size);
-	j->first[at] = b->addr[0];
-	for (size_t k = at; k < j->n_blocks && j->reach[k] < end; k++)
-		j->reach[k] = end;
+	j->table.first[jittable_slot(&j->table, at)] = b->addr[0];
+	for (size_t k = at; k < j->table.n && jittable_reach(&j->table, k) < end; k++)
+		j->table.reach[jittable_slot(&j->table, k)] = end;
 	j->lo = MIN(j->lo, r->addr);
 	j->hi = MAX(j->hi, end);
 	j->n++;
@@ -343,12 +284,12 @@ static bool region_at(struct jittl *j, uint64_t addr, uint64_t id, size_t *ret_a
 {
 	size_t at = table_near(j, addr);
 
-	if (at == j->n_blocks)
+	if (at == j->table.n)
 		return false;
-	if (j->blocks[at]->n && j->blocks[at]->addr[j->blocks[at]->n - 1] < addr)
+	if (block_at(j, at)->n && block_at(j, at)->addr[block_at(j, at)->n - 1] < addr)
 		return false;
 	for (;; at--) {
-		struct block *b = j->blocks[at];
+		struct block *b = block_at(j, at);
 
 		for (unsigned int i = block_upper(b, addr); i > 0 && b->addr[i - 1] == addr; i--) {
 			if (id ? b->id[i - 1] != id : b->rest[i - 1].unload != UINT64_MAX)
@@ -421,7 +362,7 @@ static int event_unload(struct jittl *j, uint64_t addr, const struct jit_event *
 		j->n_bad++;
 		return -EBADMSG;
 	}
-	b = j->blocks[at];
+	b = block_at(j, at);
 	slot_get(b, i, ret);
 	if (b->rest[i].unload == UINT64_MAX)
 		j->n_dead++;
@@ -554,28 +495,28 @@ void jittl_prefetch(const struct jittl *j, uint64_t addr, unsigned int step)
 
 	if (step == 0) {
 		__builtin_prefetch(j);
-		__builtin_prefetch(&j->n_blocks);
+		__builtin_prefetch(&j->table.n);
 		return;
 	}
 	if (addr < j->lo || addr >= j->hi)
 		return;
 	if (step == 1) { /* a small table whole, of a large one the middle */
-		size_t bytes = j->n_blocks * sizeof(*j->first);
-		const char *t = (const char *)j->first;
+		size_t bytes = j->table.n * sizeof(*j->table.first);
+		const char *t = (const char *)j->table.first;
 
 		for (size_t i = 0; i < MIN(bytes, (size_t)512); i += 64)
 			__builtin_prefetch(t + i);
 		return;
 	}
-	at = table_find(j, addr);
-	if (at == j->n_blocks)
+	at = jittable_find(&j->table, addr);
+	if (at == j->table.n)
 		return;
 	if (step == 2) {
-		__builtin_prefetch(&j->reach[at ? at - 1 : 0]);
-		block_prefetch(j->blocks[at]);
+		__builtin_prefetch(&j->table.reach[jittable_slot(&j->table, at ? at - 1 : 0)]);
+		block_prefetch(block_at(j, at));
 		return;
 	}
-	b = j->blocks[at];
+	b = block_at(j, at);
 	__builtin_prefetch(&b->rest[MAX(block_upper(b, addr), 1u) - 1]);
 	__builtin_prefetch(&b->id[MAX(block_upper(b, addr), 1u) - 1]);
 }
@@ -583,15 +524,15 @@ void jittl_prefetch(const struct jittl *j, uint64_t addr, unsigned int step)
 void jittl_find(const struct jittl *j, uint64_t addr, uint64_t t, struct jittl_find *ret)
 {
 	struct scan s = { 0 };
-	size_t at = table_find(j, addr);
+	size_t at = jittable_find(&j->table, addr);
 
 	ret->has_live = ret->has_next = ret->overwritten = ret->doubtful = false;
-	if (at == j->n_blocks)
+	if (at == j->table.n)
 		return;
-	block_prefetch(j->blocks[at]);
+	block_prefetch(block_at(j, at));
 	for (;; at--) {
-		scan_block(j->blocks[at], addr, t, &s);
-		if (at == 0 || j->reach[at - 1] <= addr)
+		scan_block(block_at(j, at), addr, t, &s);
+		if (at == 0 || jittable_reach(&j->table, at - 1) <= addr)
 			break;
 	}
 	if (s.inner_b && s.last_b && is_inner(s.inner_b, s.inner_i, s.last_b, s.last_i))
@@ -628,10 +569,10 @@ static bool pinned(uint64_t from, uint64_t to, const uint64_t *pins, size_t n_pi
 /* Next slot in order, over block borders. */
 static bool slot_next(const struct jittl *j, size_t *at, unsigned int *i)
 {
-	if (++*i < j->blocks[*at]->n)
+	if (++*i < block_at(j, *at)->n)
 		return true;
 	*i = 0;
-	return ++*at < j->n_blocks;
+	return ++*at < j->table.n;
 }
 
 /*
@@ -640,13 +581,13 @@ static bool slot_next(const struct jittl *j, size_t *at, unsigned int *i)
  */
 static uint64_t slot_end(const struct jittl *j, size_t at, unsigned int i)
 {
-	const struct block *b = j->blocks[at];
+	const struct block *b = block_at(j, at);
 	uint64_t end = b->rest[i].unload;
 	size_t at2 = at;
 	unsigned int i2 = i;
 
-	while (slot_next(j, &at2, &i2) && j->blocks[at2]->addr[i2] == b->addr[i]) {
-		const struct block *n = j->blocks[at2];
+	while (slot_next(j, &at2, &i2) && block_at(j, at2)->addr[i2] == b->addr[i]) {
+		const struct block *n = block_at(j, at2);
 
 		if (size_at(n, i2) >= size_at(b, i) && !is_inner(b, i, n, i2))
 			return MIN(end, n->rest[i2].load);
@@ -660,13 +601,13 @@ static uint64_t slot_end(const struct jittl *j, size_t at, unsigned int i)
  */
 static bool hides_older(const struct jittl *j, size_t at, unsigned int i)
 {
-	const struct block *b = j->blocks[at];
+	const struct block *b = block_at(j, at);
 	uint64_t start = b->addr[i], end = start + size_at(b, i), load = b->rest[i].load;
 	size_t at2 = at;
 	unsigned int i2 = i;
 
 	for (size_t k = at;; k--) {
-		const struct block *o = j->blocks[k];
+		const struct block *o = block_at(j, k);
 
 		for (unsigned int n = k == at ? i : o->n; n > 0; n--) {
 			if (start - o->addr[n - 1] >= o->max_size)
@@ -674,11 +615,11 @@ static bool hides_older(const struct jittl *j, size_t at, unsigned int i)
 			if (start - o->addr[n - 1] < size_at(o, n - 1) && o->rest[n - 1].load <= load && o->rest[n - 1].unload > load)
 				return true;
 		}
-		if (k == 0 || j->reach[k - 1] <= start)
+		if (k == 0 || jittable_reach(&j->table, k - 1) <= start)
 			break;
 	}
-	while (slot_next(j, &at2, &i2) && j->blocks[at2]->addr[i2] < end) {
-		const struct block *o = j->blocks[at2];
+	while (slot_next(j, &at2, &i2) && block_at(j, at2)->addr[i2] < end) {
+		const struct block *o = block_at(j, at2);
 
 		if (o->rest[i2].load < load && o->rest[i2].unload > load)
 			return true;
@@ -707,11 +648,11 @@ static void repack(struct jittl *j)
 	struct jitblock_pool fresh = { .bytes = sizeof(struct block) }, old = j->pool;
 	size_t n = 0;
 
-	if (jitblock_bytes(&old) / 2 < j->n_blocks * sizeof(struct block))
+	if (jitblock_bytes(&old) / 2 < j->table.n * sizeof(struct block))
 		return;
 	j->pool = fresh;
-	for (; n < j->n_blocks; n++) {
-		struct block *from = j->blocks[n], *to = block_new(j);
+	for (; n < j->table.n; n++) {
+		struct block *from = block_at(j, n), *to = block_new(j);
 		bool in_chunk;
 
 		if (!to)
@@ -719,7 +660,7 @@ static void repack(struct jittl *j)
 		in_chunk = to->in_chunk;
 		*to = *from;
 		to->in_chunk = in_chunk;
-		j->blocks[n] = to;
+		j->table.blocks[n] = to;
 		jitblock_put(&old, from, from->in_chunk);
 	}
 	jitblock_join(&j->pool, &old); /* what is left where memory ended */
@@ -727,16 +668,17 @@ static void repack(struct jittl *j)
 
 void jittl_prune(struct jittl *j, uint64_t now_ns, const uint64_t *pins, size_t n_pins)
 {
-	AUTO_FREE uint8_t (*drop)[BLOCK / 8] = calloc(MAX(j->n_blocks, (size_t)1), sizeof(*drop));
+	AUTO_FREE uint8_t (*drop)[BLOCK / 8] = calloc(MAX(j->table.n, (size_t)1), sizeof(*drop));
 	size_t out = 0;
 
 	if (!drop) {
 		j->prune_at *= 2; /* try again later */
 		return;
 	}
+	jittable_close(&j->table);
 	j->n_dead = 0;
-	for (size_t at = 0; at < j->n_blocks; at++) {
-		const struct block *b = j->blocks[at];
+	for (size_t at = 0; at < j->table.n; at++) {
+		const struct block *b = block_at(j, at);
 
 		for (unsigned int i = 0; i < b->n; i++) {
 			uint64_t end = slot_end(j, at, i);
@@ -750,8 +692,8 @@ void jittl_prune(struct jittl *j, uint64_t now_ns, const uint64_t *pins, size_t 
 				drop[at][i / 8] |= (uint8_t)(1u << i % 8);
 		}
 	}
-	for (size_t at = 0; at < j->n_blocks; at++) {
-		struct block *b = j->blocks[at], *prev = out ? j->blocks[out - 1] : NULL;
+	for (size_t at = 0; at < j->table.n; at++) {
+		struct block *b = block_at(j, at), *prev = out ? block_at(j, out - 1) : NULL;
 		unsigned int before = b->n;
 
 		block_compact(b, drop[at]);
@@ -765,14 +707,12 @@ void jittl_prune(struct jittl *j, uint64_t now_ns, const uint64_t *pins, size_t 
 		} else if (b->n == 0) {
 			block_free(j, b);
 		} else {
-			j->blocks[out++] = b;
+			j->table.blocks[out++] = b;
 		}
 	}
-	j->n_blocks = out;
+	jittable_cut(&j->table, out);
 	j->near = 0;
 	repack(j);
-	if (j->n_blocks <= j->room / 4)
-		table_resize(j, MAX(j->n_blocks * 2, (size_t)8));
 	for (size_t at = 0; at < out; at++)
 		table_fix(j, at);
 	j->prune_at = 2 * j->n_dead + j->n / 4 + 1024;
@@ -783,6 +723,6 @@ void jittl_stats(const struct jittl *j, struct jittl_stats *ret)
 	*ret = (struct jittl_stats){
 		.n_regions = j->n, .n_loads = j->n_loads, .n_bad = j->n_bad, .n_pruned = j->n_pruned,
 		.bytes = sizeof(*j) + jitblock_bytes(&j->pool) +
-			 j->room * (sizeof(*j->first) + sizeof(*j->reach) + sizeof(*j->blocks)),
+			 j->table.room * (2 * sizeof(uint64_t) + sizeof(struct block *)),
 	};
 }

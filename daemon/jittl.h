@@ -4,7 +4,7 @@
 /*
  * The timeline of one JIT source: which region stood at an address at a time. Regions are kept in blocks of
  * arrays in order of (address, time of load), 40 bytes a region; a table of the blocks' first addresses
- * is searched first. Regions whose end lies behind every question still to come are dropped by jittl_prune.
+ * (jittable.h) is searched first. Regions whose end lies behind every question still to come are dropped by jittl_prune.
  *
  * What comes in may be forged: sizes are clipped, ends before starts, backward clocks and overlaps are legal input
  * and give an answer; what is refused is counted in n_bad. Not thread-safe.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 noinst_LTLIBRARIES += daemon/libresolver.la daemon/libpipeline.la daemon/liblive.la
 daemon_libresolver_la_SOURCES = daemon/resolver.h daemon/resolver.c daemon/procs.h daemon/procs.c \
-	daemon/jittl.h daemon/jittl.c daemon/jitblock.h daemon/jitblock.c daemon/maps.h daemon/maps.c
+	daemon/jittl.h daemon/jittl.c daemon/jitblock.h daemon/jitblock.c daemon/jittable.h daemon/jittable.c daemon/maps.h daemon/maps.c
 daemon_libpipeline_la_SOURCES = daemon/account.h daemon/account.c daemon/pipeline.h daemon/pipeline.c
 daemon_libpipeline_la_LIBADD = daemon/libresolver.la format/evlog/libevlog.la session/libsession.la
 daemon_liblive_la_SOURCES = daemon/live.h daemon/live.c daemon/found.h daemon/found.c

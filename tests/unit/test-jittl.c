@@ -2,6 +2,8 @@
 /* The timeline at sizes where its memory comes in chunks, with regions in and out of order, and what it gives back. */
 #include "daemon/jittl.h"
 
+#include <string.h>
+
 #include "lib/tap.h"
 
 #define N 400000u
@@ -65,10 +67,75 @@ static void fill_and_prune(uint32_t step, const char *how, double most_bytes)
 	jittl_free(j);
 }
 
+/*
+ * Runs of loads that go on here and there, some over older ones, with unloads and prunings between them, against a plain array of each
+ * address's newest region. What was just done is asked for at once, and all addresses now and then: no event may leave the table of
+ * blocks in a state that a question does not understand.
+ */
+#define PLACES 20000u
+#define RUNS 4000u
+
+struct newest {
+	uint32_t id;
+	bool live;
+};
+
+static bool as_known(const struct jittl *j, const struct newest *known, uint32_t i, uint64_t t)
+{
+	struct jittl_find f;
+
+	jittl_find(j, BASE + i * 128ul + 7, t, &f);
+	return f.has_live == known[i].live && (!f.has_live || f.live.id == known[i].id);
+}
+
+static void against_an_array(uint32_t longest, uint64_t seed)
+{
+	static struct newest known[PLACES];
+	uint64_t t = 1000, x = seed;
+	uint32_t id = 0, bad = 0, bad_all = 0, n_prunes = 0;
+	struct jittl *j;
+
+	if (jittl_new(&j) < 0)
+		return;
+	memset(known, 0, sizeof(known));
+	for (uint32_t run = 0; run < RUNS; run++) {
+		uint32_t i, n;
+
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		i = (uint32_t)(x >> 33) % PLACES;
+		n = (uint32_t)(x >> 20) % longest + 1;
+		for (; n > 0; n--, i = (x >> 10) % 8 ? (i + 1) % PLACES : (i + PLACES - 1) % PLACES) { /* one run in eight goes down */
+			bool unload = (x >> 13) % 4 == 0 && known[i].live;
+			struct jit_event e = {
+				.type = unload ? JIT_EVENT_UNLOAD : JIT_EVENT_LOAD, .addr = BASE + i * 128ul, .size = 96, .time_ns = ++t,
+				.id = unload ? known[i].id : ++id,
+			};
+
+			bad += jittl_event(j, &e) != 0;
+			known[i] = (struct newest){ (uint32_t)e.id, !unload };
+			bad += !as_known(j, known, i, t);
+		}
+		if (run % 500 == 499) {
+			if (run % 1000 == 999) {
+				jittl_prune(j, t, NULL, 0);
+				n_prunes++;
+			}
+			for (uint32_t k = 0; k < PLACES; k++)
+				bad_all += !as_known(j, known, k, t);
+		}
+	}
+	ok(bad == 0 && bad_all == 0 && n_prunes == RUNS / 1000, "runs of up to %u here and there, %u loads: %u events and %u questions differ from an array",
+	   longest, id, bad, bad_all);
+	jittl_free(j);
+}
+
 int main(void)
 {
 	fill_and_prune(1, "by address", 48);
 	fill_and_prune(N - 1, "backwards", 100);
 	fill_and_prune(7919, "in no order", 90);
+	against_an_array(1, 1);
+	against_an_array(32, 2);
+	against_an_array(300, 3);
 	return done_testing();
 }
