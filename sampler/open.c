@@ -531,7 +531,8 @@ int open_stragglers(struct sampler *s, struct strbuf *why)
 		struct timespec ts = { .tv_nsec = (long)(due - now) };
 		nanosleep(&ts, NULL);
 	}
-	r = scan_pids(s, s->opened_ticks + CLONE_TICKS, why);
+	/* Where we ourselves come late, a thread that was missed has made others since. */
+	r = scan_pids(s, MAX(s->opened_ticks + CLONE_TICKS, boot_ticks()), why);
 	s->opened_ns = util_now_ns();
 	s->stats.n_fds = (uint32_t)s->n_fds;
 	return r;
