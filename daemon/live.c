@@ -472,6 +472,8 @@ static int save_one(void *arg, const char *instance, uint32_t number, uint32_t s
 		return 0;
 	}
 	l->st.images_saved++;
+	if (s->exit_ns)
+		(void)jit_source_share_image(s->s, segment, sv->dirfd, name);
 	return 0;
 }
 

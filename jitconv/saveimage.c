@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "format/jit/image.h"
 #include "lib/io.h"
+#include "lib/strbuf.h"
 
 #define COPY ((size_t)1 << 20)
 #define PAGE 4096u
@@ -140,13 +142,21 @@ static int save(int fd, int to, const char **why)
 
 int jit_image_save(int fd, int dirfd, const char *path, const char **why)
 {
-	AUTO_CLOSE int to = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	AUTO_STRBUF tmp = STRBUF_INIT_CAP(8192);
+	AUTO_CLOSE int to = -1;
 	int r;
 
+	strbuf_addf(&tmp, "%s.tmp", path);
+	if (tmp.error)
+		return tmp.error;
+	(void)unlinkat(dirfd, tmp.buf, 0);
+	to = openat(dirfd, tmp.buf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (to < 0)
 		return -errno;
 	r = save(fd, to, why);
+	if (r == 0 && renameat(dirfd, tmp.buf, dirfd, path) < 0)
+		r = -errno;
 	if (r < 0)
-		unlinkat(dirfd, path, 0);
+		unlinkat(dirfd, tmp.buf, 0);
 	return r;
 }

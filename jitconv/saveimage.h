@@ -4,7 +4,8 @@
 /*
  * Copies the image that fd names to a new file, trimmed to what is used: the same headers, .text at the same offset, the
  * other sections packed behind it. The source may be growing; the copy is one of its moments. Never maps the source.
- * 0 or -errno (-EBADMSG: *why, static, if not NULL).
+ * It is written beside path and renamed: what stood there is never seen in part, and stays if this fails. 0 or -errno (-EBADMSG:
+ * *why, static, if not NULL).
  */
 int jit_image_save(int fd, int dirfd, const char *path, const char **why);
 

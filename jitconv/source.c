@@ -8,9 +8,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "format/jit/image.h"
 #include "format/jit/ring.h"
@@ -599,4 +601,36 @@ int jit_source_save_image(struct jit_source *s, uint32_t segment, int dirfd, con
 		return -ENOENT;
 	r = seg_read(s, segment, &image);
 	return r < 0 ? r : jit_image_save(s->segs[segment].fd, dirfd, path, NULL);
+}
+
+/* No process has its pid any more. A zombie or another that got the number counts as alive: then the copy stays a copy. */
+static bool is_over(const struct jit_source *s) { return s->pid > 0 && kill(s->pid, 0) < 0 && errno == ESRCH; }
+
+int jit_source_share_image(struct jit_source *s, uint32_t segment, int dirfd, const char *path)
+{
+	struct stat dir, opened, there;
+	char name[32], tmp[32];
+
+	if (s->ops || segment >= s->n_segs || s->segs[segment].fd < 0)
+		return -ENOENT;
+	if (!is_over(s))
+		return -EBUSY;
+	snprintf(name, sizeof(name), "%u.jo", segment);
+	snprintf(tmp, sizeof(tmp), ".%u.jo", segment);
+	if (fstat(s->dirfd, &dir) < 0 || fstat(s->segs[segment].fd, &opened) < 0 || fstatat(s->dirfd, name, &there, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (dir.st_uid != geteuid())
+		return -EPERM;
+	if (opened.st_dev != there.st_dev || opened.st_ino != there.st_ino)
+		return -ESTALE;
+	(void)unlinkat(s->dirfd, tmp, 0);
+	if (linkat(dirfd, path, s->dirfd, tmp, 0) < 0)
+		return -errno;
+	if (renameat(s->dirfd, tmp, s->dirfd, name) < 0) {
+		int r = -errno;
+
+		(void)unlinkat(s->dirfd, tmp, 0);
+		return r;
+	}
+	return 0;
 }

@@ -46,6 +46,12 @@ bool jit_source_is_marker(const char *path);
 /* Copies (or seals) the image of a segment to a new file at path; .text keeps its offset. 0 or -errno. */
 int jit_source_save_image(struct jit_source *s, uint32_t segment, int dirfd, const char *path);
 /*
+ * Of an instance whose process is gone: its directory gets the copy at path, just saved, in place of the image with its room to grow, so
+ * that both names are one file on disk. Who has the old one open keeps it. 0, -EBUSY (the process lives), -EPERM (the directory is
+ * another user's), -EXDEV (another filesystem), -ENOENT, -ESTALE or what the system said; then nothing has changed.
+ */
+int jit_source_share_image(struct jit_source *s, uint32_t segment, int dirfd, const char *path);
+/*
  * From now on a saved image has of the regions without code only those that wanted() says yes to: a perf map may have millions. Sources
  * that have code for their regions keep all.
  */

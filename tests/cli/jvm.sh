@@ -33,6 +33,10 @@ check 'and most of the time' test "$(jit_share s1)" -ge 50
 jit=$(($(total s1 jit_method) + $(total s1 jit_stub) + $(total s1 jit_interpreter)))
 check "of the code heap's $jit samples at least 99.9 % are named, gaps: $(total s1 gap)" test $(($(total s1 gap) * 1000)) -le "$jit"
 check 'images of the code are in the session' test -n "$(find s1/jit -name '*.jo')"
+image=$(cd s1/jit && echo */0.jo)
+check 'of a process that is gone the image is on the disk once' test "s1/jit/$image" -ef "jit/$image"
+opjitconv -o whole.jo "jit/$image" && nm whole.jo >symbols
+like symbols ' T Hot\.hot\(int\)$' 'and is whole in its directory, too'
 rm -rf jit/*
 check 'and serve without the process and its files' hot_is_named s1
 run operf --replay s1/log/events.opel -d s2
@@ -97,6 +101,8 @@ watch() { # SESSION: operf --pid until its agent is there and then for two secon
 watch s6
 is 0 $? 'attached late: status'
 check 'attached late: named' hot_is_named s6
+image=$(cd s6/jit && echo */0.jo)
+check 'the image of a VM that lives stays its own' test ! "s6/jit/$image" -ef "jit/$image"
 watch s7
 check 'a second watcher of the same VM: named' hot_is_named s7
 
