@@ -506,6 +506,7 @@ int jit_foreign_save(struct jit_foreign *f, int dirfd, const char *path)
 			   .held_lines = STRBUF_INIT_CAP(TEXT_MAX), .held_strings = STRBUF_INIT_CAP(TEXT_MAX) };
 	struct jit_parser_stats st;
 	struct seal_text t = { .offset = JIT_FOREIGN_TEXT };
+	AUTO_STRBUF tmp = STRBUF_INIT_CAP(8192);
 	AUTO_CLOSE int fd = -1;
 	int r;
 
@@ -530,9 +531,9 @@ int jit_foreign_save(struct jit_foreign *f, int dirfd, const char *path)
 		t.nobits_offset = JIT_FOREIGN_NOBITS;
 		t.nobits_len = s.place.nobits - JIT_FOREIGN_NOBITS;
 	}
-	fd = r < 0 ? -1 : openat(dirfd, path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	fd = r < 0 ? -1 : io_beside_open(dirfd, path, 0644, &tmp);
 	if (!r)
-		r = fd < 0 ? -errno : seal_write(s.seal, fd, &t);
+		r = fd < 0 ? fd : io_beside_commit(dirfd, path, &tmp, seal_write(s.seal, fd, &t));
 	seal_free(s.seal);
 	strbuf_done(&s.text);
 	strbuf_done(&s.nobits);

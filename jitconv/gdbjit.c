@@ -379,7 +379,7 @@ static int src_save(void *impl, uint32_t segment, int dirfd, const char *path)
 	struct gdbjit *g = impl;
 	struct seal_opts o = { .name = "GDB JIT interface" };
 	struct seal_text t = { .offset = JIT_FOREIGN_TEXT };
-	AUTO_STRBUF text = STRBUF_INIT_CAP(2 * GDBJIT_TOTAL_MAX);
+	AUTO_STRBUF text = STRBUF_INIT_CAP(2 * GDBJIT_TOTAL_MAX), tmp = STRBUF_INIT_CAP(8192);
 	AUTO_CLOSE int fd = -1;
 	struct seal *seal;
 	int r = segment ? -ENOENT : seal_new(&seal, &o);
@@ -395,9 +395,9 @@ static int src_save(void *impl, uint32_t segment, int dirfd, const char *path)
 		t.nobits_offset = JIT_FOREIGN_NOBITS;
 		t.nobits_len = g->nobits - JIT_FOREIGN_NOBITS;
 	}
-	fd = r < 0 ? -1 : openat(dirfd, path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	fd = r < 0 ? -1 : io_beside_open(dirfd, path, 0644, &tmp);
 	if (r >= 0)
-		r = fd < 0 ? -errno : seal_write(seal, fd, &t);
+		r = fd < 0 ? fd : io_beside_commit(dirfd, path, &tmp, seal_write(seal, fd, &t));
 	seal_free(seal);
 	return r;
 }

@@ -96,15 +96,13 @@ static int seal_to(const struct input *in, int dirfd, const char *in_path, const
 	uint64_t at = 0;
 	int r;
 
-	strbuf_addf(&tmp, "%s.tmp-%ld", out, (long)getpid());
-	fd = openat(dirfd, strbuf_str(&tmp), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	fd = io_beside_open(dirfd, out, 0644, &tmp);
+	if (fd == -EEXIST)
+		return msg_error("%s: a device or pipe; an image is written beside its place and renamed: give a file", out), fd;
 	if (fd < 0)
-		return msg_errno(errno, "%s", tmp.buf);
-	r = seal_image(in->data, in->len, fd, &o, &st, &why, &at);
-	if (!r && renameat(dirfd, tmp.buf, dirfd, out) < 0)
-		r = -errno;
+		return msg_errno(fd, "cannot write %s", out);
+	r = io_beside_commit(dirfd, out, &tmp, seal_image(in->data, in->len, fd, &o, &st, &why, &at));
 	if (r < 0) {
-		unlinkat(dirfd, tmp.buf, 0);
 		if (why)
 			return msg_error("%s: %s (offset %#" PRIx64 ")", in_path, why, at), r;
 		return msg_errno(r, "%s", in_path);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "format/jit/image.h"
 #include "lib/io.h"
@@ -146,17 +145,9 @@ int jit_image_save(int fd, int dirfd, const char *path, const char **why)
 	AUTO_CLOSE int to = -1;
 	int r;
 
-	strbuf_addf(&tmp, "%s.tmp", path);
-	if (tmp.error)
-		return tmp.error;
-	(void)unlinkat(dirfd, tmp.buf, 0);
-	to = openat(dirfd, tmp.buf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	to = io_beside_open(dirfd, path, 0644, &tmp);
 	if (to < 0)
-		return -errno;
+		return to;
 	r = save(fd, to, why);
-	if (r == 0 && renameat(dirfd, tmp.buf, dirfd, path) < 0)
-		r = -errno;
-	if (r < 0)
-		unlinkat(dirfd, tmp.buf, 0);
-	return r;
+	return io_beside_commit(dirfd, path, &tmp, r);
 }

@@ -125,6 +125,30 @@ int io_replace(const char *path, const void *data, size_t len, mode_t mode)
 	return r;
 }
 
+int io_beside_open(int dirfd, const char *path, mode_t mode, struct strbuf *tmp)
+{
+	struct stat st;
+	int fd;
+
+	if (fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST;
+	strbuf_addf(tmp, "%s.tmp-%ld", path, (long)getpid());
+	if (tmp->error)
+		return tmp->error;
+	(void)unlinkat(dirfd, tmp->buf, 0); /* of a writer with our pid that was killed */
+	fd = openat(dirfd, tmp->buf, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	return fd < 0 ? -errno : fd;
+}
+
+int io_beside_commit(int dirfd, const char *path, const struct strbuf *tmp, int r)
+{
+	if (r >= 0 && renameat(dirfd, tmp->buf, dirfd, path) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(dirfd, tmp->buf, 0);
+	return MIN(r, 0);
+}
+
 int io_mkdirs(const char *path, mode_t mode)
 {
 	AUTO_FREE char *copy = strdup(path);

@@ -17,6 +17,12 @@ int io_slurp(int dirfd, const char *path, struct strbuf *sb);
 /* Writes path.tmp-PID, fsyncs and renames it over path: readers see the old or the new file, whole. -EEXIST: a device, pipe or
  * the like is there, -EISDIR: a directory. */
 int io_replace(const char *path, const void *data, size_t len, mode_t mode);
+/*
+ * The same in two steps, for who writes into a descriptor: path.tmp-PID, new and empty (its name to tmp), and its rename over path, where r
+ * is what the writing gave: if that is negative, path stays as it was. Below dirfd; without fsync. -EEXIST and -EISDIR as above. The descriptor, or 0, or -errno.
+ */
+int io_beside_open(int dirfd, const char *path, mode_t mode, struct strbuf *tmp);
+int io_beside_commit(int dirfd, const char *path, const struct strbuf *tmp, int r);
 /* As io_replace, for a path that a user gave: into a device or pipe it writes. */
 int io_write_file(const char *path, const void *data, size_t len, mode_t mode);
 /* mkdir -p. An existing directory is no error. */

@@ -37,7 +37,11 @@ image=$(cd s1/jit && echo */0.jo)
 check 'of a process that is gone the image is on the disk once' test "s1/jit/$image" -ef "jit/$image"
 opjitconv -o whole.jo "jit/$image" && nm whole.jo >symbols
 like symbols ' T Hot\.hot\(int\)$' 'and is whole in its directory, too'
-rm -rf jit/*
+mkfifo pipe
+run opjitconv -o pipe "jit/$image"
+check 'a pipe is refused as the place of an image, and stays one' test "$status" = 1 -a -p pipe
+like err 'pipe: a device or pipe' 'with the reason'
+rm -rf jit/* pipe
 check 'and serve without the process and its files' hot_is_named s1
 run operf --replay s1/log/events.opel -d s2
 check 'replayed: the same bytes' diff -r s1/samples/current/ s2/samples/current/

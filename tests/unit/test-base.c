@@ -133,9 +133,11 @@ static void test_io(void)
 {
 	char dir[] = "/tmp/opjit-test-XXXXXX", path[64], deep[128];
 	AUTO_STRBUF sb = STRBUF_INIT;
+	AUTO_STRBUF tmp = STRBUF_INIT;
 	struct strbuf small = STRBUF_INIT_CAP(2);
 	uint64_t bytes = 0, files = 0;
 	struct stat st;
+	int fd;
 
 	ok(mkdtemp(dir), "scratch directory");
 	snprintf(path, sizeof(path), "%s/f", dir);
@@ -143,6 +145,12 @@ static void test_io(void)
 	is_int(0, io_replace(path, "two", 3, 0644), "replace it");
 	is_int(-EEXIST, io_replace("/dev/null", "x", 1, 0644), "never a device");
 	is_int(-EISDIR, io_replace("/tmp", "x", 1, 0644), "nor a directory");
+	is_int(-EEXIST, io_beside_open(AT_FDCWD, "/dev/null", 0644, &tmp), "nor where a descriptor is written to");
+	is_int(-EISDIR, io_beside_open(AT_FDCWD, "/tmp", 0644, &tmp), "nor a directory there");
+	fd = io_beside_open(AT_FDCWD, path, 0644, &tmp);
+	ok(fd >= 0 && write(fd, "half", 4) == 4 && io_beside_commit(AT_FDCWD, path, &tmp, -EIO) == -EIO && access(strbuf_str(&tmp), F_OK) < 0,
+	   "what failed half-way is taken away");
+	close(fd);
 	is_int(0, io_write_file("/dev/null", "x", 1, 0644), "which is written into");
 	ok(access("/dev/full", F_OK) < 0 || io_write_file("/dev/full", "x", 1, 0644) == -ENOSPC, "a full device says so");
 	is_int(0, io_slurp(AT_FDCWD, path, &sb), "read it back");
