@@ -543,7 +543,8 @@ void live_stats(const struct live *l, struct live_stats *ret)
 
 int live_save_kallsyms(const char *root, const char *session_dir)
 {
-	AUTO_STRBUF path = STRBUF_INIT, out = STRBUF_INIT, text = STRBUF_INIT;
+	AUTO_STRBUF path = STRBUF_INIT, text = STRBUF_INIT;
+	size_t kept = 0;
 	bool any = false;
 	int r;
 
@@ -558,13 +559,12 @@ int live_save_kallsyms(const char *root, const char *session_dir)
 		if (!space || space >= nl || !strchr("tTwW", space[1]))
 			continue;
 		any |= *s != '0' || strspn(s, "0") < (size_t)(space - s);
-		strbuf_add(&out, s, (size_t)(nl - s));
+		memmove(text.buf + kept, s, (size_t)(nl - s)); /* in place: it is several megabytes */
+		kept += (size_t)(nl - s);
 	}
 	if (!any)
 		return -EPERM;
 	strbuf_reset(&path);
 	strbuf_addf(&path, "%s/kallsyms", session_dir);
-	if (path.error || out.error)
-		return -ENOMEM;
-	return io_replace(path.buf, out.buf, out.len, 0644);
+	return path.error ? -ENOMEM : io_replace(path.buf, text.buf, kept, 0644);
 }
