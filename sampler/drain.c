@@ -113,6 +113,12 @@ static bool lost_again(struct sampler_ring *ring, struct ev *e)
 	return !e->u.lost.count;
 }
 
+/* A container's perf events have pid 0 for all processes outside of it: mappings of one would give names to samples of another. */
+static bool is_outside(const struct ev *e)
+{
+	return e->pid == 0 && (e->type == EV_MMAP || e->type == EV_COMM || e->type == EV_FORK || e->type == EV_EXIT);
+}
+
 static int give_record(struct sampler *s, struct sampler_ring *ring, const void *raw, size_t len, ev_sink_fn *sink, void *arg)
 {
 	struct perf_event_header h;
@@ -148,6 +154,8 @@ static int give_record(struct sampler *s, struct sampler_ring *ring, const void 
 	}
 	s->stats.lost += e->type == EV_LOST ? e->u.lost.count : 0;
 	s->stats.throttled += e->type == EV_THROTTLE;
+	if (is_outside(e))
+		return 0;
 	r = sink(arg, e);
 	return r < 0 ? r : track_event(s, e, sink, arg);
 }

@@ -135,6 +135,9 @@ int sampler_open(struct sampler **ret, const struct sampler_opts *o, struct strb
 			strbuf_addf(why, "the sampler cannot start: %s", strerror(-r));
 		return r;
 	}
+	if (target_foreign_proc(s->proc_root))
+		sampler_notice(s, "%s is of another pid namespace than ours: names of processes are missing or wrong (mount -t proc proc /proc)",
+			       s->proc_root);
 	*ret = TAKE_PTR(s);
 	return 0;
 }

@@ -255,6 +255,19 @@ static int synth_descs(struct sampler *s, uint64_t t, ev_sink_fn *sink, void *ar
 	return r;
 }
 
+/* A name for what the kernel gives no pid of. */
+static int synth_outside(struct sampler *s, uint64_t t, ev_sink_fn *sink, void *arg)
+{
+	struct ev e = { .type = EV_COMM, .cpu = NO_CPU, .time_ns = t, .pid = 0, .tid = 0 };
+
+	if (target_first_pid_ns())
+		return 0;
+	sampler_notice(s, "we are in a container with pids of its own: all processes outside of it count as [outside], without names (run on the "
+		       "host, or in a container with the host's pids, --pid=host)");
+	e.u.comm.comm = "[outside]";
+	return sink(arg, &e);
+}
+
 int sampler_synthesize(struct sampler *s, ev_sink_fn *sink, void *arg)
 {
 	uint64_t t = util_now_ns();
@@ -264,6 +277,8 @@ int sampler_synthesize(struct sampler *s, ev_sink_fn *sink, void *arg)
 		r = synth_kernel(s, t, sink, arg);
 	if (r >= 0 && s->o.target == SAMPLER_SYSTEM)
 		r = synth_all(s, t, sink, arg);
+	if (r >= 0 && s->o.target == SAMPLER_SYSTEM)
+		r = synth_outside(s, t, sink, arg);
 	for (size_t i = 0; r >= 0 && s->o.target == SAMPLER_PIDS && i < s->n_pids; i++)
 		r = synth_process(s, s->pids[i], t, NO_CPU, sink, arg);
 	return MIN(r, 0);

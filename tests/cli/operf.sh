@@ -107,6 +107,25 @@ run operf -d s9 --pid 4194000
 check '--pid of nobody: refused' test "$status" -ne 0
 like err 'operf: error: .*4194000' 'and said of whom'
 
+# --- in a container with pids of its own: those outside have no pid, and lend each other no names
+if [ "$(id -u)" = 0 ] && unshare -pf --mount-proc true 2>/dev/null; then
+	sh -c 'while :; do ./burn 500; done' & # outside, and executed anew all the time
+	later $!
+	outside=$!
+	run unshare -pf --mount-proc sh -c 'timeout -s INT 3 operf -d s30 --system-wide'
+	is 1 "$(grep -c '^operf: we are in a container with pids of its own: .*\[outside\].*--pid=host' err)" '--system-wide in a container: said in one line'
+	opreport --session-dir="$work/s30" -l >report 2>report.err
+	like report ' unknown \(tgid:0\) +\[outside\] +\(no symbols\)$' 'what is outside is there as that'
+	unlike report 'tgid:0[^[]*$|(dash|bash|busybox|ld-linux.*|lib[^ ]*) +\[outside\]' 'and has no names of others'
+	run unshare -pf sh -c 'operf -d s31 ./burn 100000'
+	is 1 "$(grep -c "/proc is of another pid namespace than ours" err)" "the host's /proc in a container: said in one line"
+	kill $outside
+	run timeout -s INT 1 operf -d s32 --system-wide
+	is 0 "$(grep -c 'container\|namespace' err)" 'neither on the host'
+else
+	skip 'no namespaces for us here'
+fi
+
 # --- separate, append, log
 run operf -d s10 -t -c ./burn 200000
 check '-t -c: files by thread and CPU' test -n "$(find s10/samples/current/ -name 'cpu-clock.*.[0-9]*.[0-9]*.[0-9]*')"
