@@ -126,7 +126,8 @@ is '' "$(find /tmp . -maxdepth 1 -name ".attach_pid$vm")" 'a VM that ends meanwh
 printf 'Premain-Class: Redefined\nCan-Redefine-Classes: true\n' >manifest
 "$jdk/bin/jar" cfm redefine.jar manifest Redefined.class
 mkdir new && sed '/has lines more here/a\\n\n\n\n\n\n\n\n\n' "$src/tests/java/Redefined.java" >new/Redefined.java && "$jdk/bin/javac" -g -d new new/Redefined.java
-run java -agentpath:"$agent" -javaagent:redefine.jar -cp . Redefined new/Work.class
+# -Xbatch: it goes on once a method is compiled, also where the compiler waits for a CPU.
+run java -Xbatch -agentpath:"$agent" -javaagent:redefine.jar -cp . Redefined new/Work.class
 is '0 redefined' "$status $(cat out err)" 'a class is redefined'
 "$build/tests/tools/instance-dump" "$OPJIT_DIR"/*-* >dump 2>&1
 rm -rf "${OPJIT_DIR:?}"/*-*

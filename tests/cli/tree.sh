@@ -3,8 +3,10 @@
 # Rules of the source tree: who may include whom, banned functions, sizes, complexity, licence lines.
 . "$(dirname "$0")/lib.sh"
 cd "$src" || exit 1
-if git rev-parse --git-dir >/dev/null 2>&1; then files=$(git ls-files); else files=$(find . -type f -not -path './_build*' | sed 's,^\./,,'); fi
+# An unpacked tarball may lie inside of some repository, which has none of its files.
+if [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ]; then files=$(git ls-files); else files=$(find . -type f -not -path './_*' | sed 's,^\./,,'); fi
 sources=$(grep -E '\.[ch]$' <<<"$files")
+check 'there are files to look at' test "$(wc -l <<<"$sources")" -gt 100
 
 # --- the include rule of ARCHITECTURE.md: folder, then what it may include
 rule() {
