@@ -176,6 +176,18 @@ static int status(struct opd *d, struct strbuf *reply)
 	return 0;
 }
 
+/* Who asks means all samples up to now: we go on until none of them is held any more, two seconds and a quarter at most. */
+static int settle(struct opd *d)
+{
+	static const struct timespec nap = { .tv_nsec = ROUND_MS * NSEC_PER_MSEC / 2 };
+	uint64_t from = util_now_ns();
+	int r = 0;
+
+	while (d->live && (r = live_round(d->live)) >= 0 && util_now_ns() < from + pipeline_lag_ns(d->pipeline))
+		nanosleep(&nap, NULL);
+	return d->live && r >= 0 ? live_round(d->live) : r;
+}
+
 static int reset(struct opd *d, struct strbuf *reply)
 {
 	struct jit_removal sum = { 0 };
@@ -242,11 +254,14 @@ static int request(void *arg, const char *verb, const char *operand, struct strb
 		return sampling_start(d, why);
 	if (!strcmp(verb, "stop"))
 		return sampling_stop(d);
-	if (!strcmp(verb, "dump")) {
-		int r = d->live ? live_round(d->live) : 0;
+	if (!strcmp(verb, "dump") || !strcmp(verb, "reset") || !strcmp(verb, "save")) {
+		int r = settle(d);
 
-		return r < 0 ? r : flush(d);
+		if (r < 0)
+			return r;
 	}
+	if (!strcmp(verb, "dump"))
+		return flush(d);
 	if (!strcmp(verb, "reset"))
 		return reset(d, reply);
 	if (!strcmp(verb, "save"))

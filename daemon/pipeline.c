@@ -217,6 +217,8 @@ int pipeline_replay(struct pipeline *p, int fd, uint64_t *bad_blocks, uint64_t *
 	return r < 0 ? r : account_run(p->account);
 }
 
+uint64_t pipeline_lag_ns(const struct pipeline *p) { return p->lag_ns; }
+
 int pipeline_flush(struct pipeline *p)
 {
 	int r = account_settle(p->account);

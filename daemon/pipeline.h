@@ -45,6 +45,8 @@ int pipeline_flush(struct pipeline *p);
 int pipeline_reset(struct pipeline *p);
 /* opcontrol --save: what was counted is kept under a name; counting begins anew. */
 int pipeline_save(struct pipeline *p, const char *name);
+/* How long after its time a sample may still be held, waiting for records about the code it lies in. */
+uint64_t pipeline_lag_ns(const struct pipeline *p);
 /* Memory that a flush would free. */
 size_t pipeline_store_bytes(const struct pipeline *p);
 /* Flight recorder: writes what is kept to path (atomically). */

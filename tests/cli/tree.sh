@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$src" || exit 1
 # An unpacked tarball may lie inside of some repository, which has none of its files.
-if [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ]; then files=$(git ls-files); else files=$(find . -type f -not -path './_*' | sed 's,^\./,,'); fi
+if [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ]; then files=$(git ls-files); else files=$(find . -type f -not -path './_*' -not -path './build-aux/*' | sed 's,^\./,,'); fi
 sources=$(grep -E '\.[ch]$' <<<"$files")
 check 'there are files to look at' test "$(wc -l <<<"$sources")" -gt 100
 
