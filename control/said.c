@@ -6,6 +6,8 @@
 #include "control/operf.h"
 #include "lib/msg.h"
 
+#define SAID_WITHOUT_NAMES 10 /* per cent: from there on it is no start of a runtime any more, but somebody does not speak */
+
 uint64_t totals_samples(const struct session_totals *t)
 {
 	return t->kernel + t->native + t->jit_method + t->jit_stub + t->jit_interpreter + t->gap + t->anon + t->unknown;
@@ -55,6 +57,9 @@ void operf_summary(const struct operf *o, const struct session_totals *t, const 
 	msg_info("%s%s", strbuf_str(&sb), user_only ? " (user space only)" : "");
 	if (t->ambiguous || t->backdated)
 		msg_info("of the JIT samples %" PRIu64 " were given by a late stamp, %" PRIu64 " are ambiguous", t->backdated, t->ambiguous);
+	if (share(t->anon + t->gap, n) >= SAID_WITHOUT_NAMES)
+		msg_info("%.0f %% ran in code made at run time that nothing told the names of: opcontrol --doctor=PID, while the program runs, says why "
+			 "and what mends it", share(t->anon + t->gap, n));
 	if (st->resolver.bad_events)
 		msg_info("%" PRIu64 " records contradicted each other and were refused", st->resolver.bad_events);
 	if (!strcmp(o->session_dir, "oprofile_data"))

@@ -14,6 +14,8 @@
  * loaded machine lets wait; what it costs is memory for the samples of that time.
  */
 #define SLACK_NS (250 * NSEC_PER_MSEC)
+/* From when a Java VM is mapped until its agent, attached, has told what code there is. */
+#define ATTACH_NS NSEC_PER_SEC
 
 struct kept_page {
 	size_t len;
@@ -43,11 +45,30 @@ struct pipeline {
 
 /* --- out of the merge ---------------------------------------------------------------------------------- */
 
+static void raise_lag(struct pipeline *p, uint64_t lag_ns)
+{
+	/* Events alone set the lag, so a replay changes it at the same place. */
+	if (MIN(lag_ns, RESOLVER_MAX_LAG_NS) + SLACK_NS > p->lag_ns) {
+		p->lag_ns = MIN(lag_ns, RESOLVER_MAX_LAG_NS) + SLACK_NS;
+		evlog_merge_set_lag(p->merge, p->lag_ns);
+	}
+}
+
+static bool is_java_vm(const struct ev *e)
+{
+	const char *slash = e->type == EV_MMAP && e->u.mmap.path ? strrchr(e->u.mmap.path, '/') : NULL;
+
+	return slash && !strcmp(slash, "/libjvm.so");
+}
+
 static int merged(void *arg, const struct ev *e)
 {
 	struct pipeline *p = arg;
 	int r = e->type == EV_SAMPLE ? 0 : account_run(p->account);
 
+	/* An agent may be on its way into it, and tells the code that was there before. */
+	if (is_java_vm(e))
+		raise_lag(p, ATTACH_NS);
 	if (r >= 0)
 		r = resolver_event(p->resolver, e);
 	return r < 0 ? r : account_event(p->account, e);
@@ -62,11 +83,7 @@ static int merged_early(void *arg, const struct ev *e)
 		return account_event(p->account, e);
 	if ((r = account_run(p->account)) < 0 || (r = resolver_early(p->resolver, e)) < 0 || e->type != EV_JITSRC)
 		return r;
-	/* The event itself sets the lag, so a replay changes it at the same place. */
-	if (e->u.jitsrc.lag_ns + SLACK_NS > p->lag_ns) {
-		p->lag_ns = MIN(e->u.jitsrc.lag_ns, RESOLVER_MAX_LAG_NS) + SLACK_NS;
-		evlog_merge_set_lag(p->merge, p->lag_ns);
-	}
+	raise_lag(p, e->u.jitsrc.lag_ns);
 	return 0;
 }
 

@@ -205,11 +205,11 @@ void sources_marker(struct resolver *r, struct proc *p, const char *path, uint64
 		ref_add(r, p, s, s->bound && s->pid != p->pid ? time_ns : UINT64_MAX);
 }
 
-/* Found by looking for a file, some time after the code was there: it serves for what came before, too. */
-static bool is_by_file(const struct jitsrc *s)
+/* Found by looking for a file, or when its agent was attached, some time after the code was there: it serves for what came before, too. */
+static bool is_found_late(const struct jitsrc *s)
 {
 	return s->kind == JIT_SOURCE_JITDUMP || s->kind == JIT_SOURCE_PERFMAP || s->kind == JIT_SOURCE_OPDUMP ||
-	       s->kind == JIT_SOURCE_GDB || s->kind == JIT_SOURCE_PYPYLOG;
+	       s->kind == JIT_SOURCE_GDB || s->kind == JIT_SOURCE_PYPYLOG || s->kind == JIT_SOURCE_HOTSPOT;
 }
 
 /* Bound ahead of the time at which they were found, with an exec between: they are of what runs then. */
@@ -218,7 +218,7 @@ static void sources_give_back(struct resolver *r, struct proc *p, uint64_t exec_
 	for (uint32_t i = 0; i < p->n_refs;) {
 		struct jitsrc *s = p->refs[i].src;
 
-		if (!is_by_file(s) || s->found_ns <= exec_ns || s->refs != 1 || r->n_unbound == r->unbound_room) {
+		if (!is_found_late(s) || s->found_ns <= exec_ns || s->refs != 1 || r->n_unbound == r->unbound_room) {
 			i++;
 			continue;
 		}
@@ -234,7 +234,7 @@ void sources_bind_pid(struct resolver *r, struct proc *p, uint64_t time_ns)
 	for (size_t i = 0; i < r->n_unbound;) {
 		struct jitsrc *s = r->unbound[i];
 
-		if (s->pid == p->pid && (s->found_ns <= time_ns || is_by_file(s)) && p->n_refs < PROC_MAX_REFS)
+		if (s->pid == p->pid && (s->found_ns <= time_ns || is_found_late(s)) && p->n_refs < PROC_MAX_REFS)
 			ref_add(r, p, s, UINT64_MAX); /* takes it out of the list */
 		else
 			i++;

@@ -52,6 +52,33 @@ like phases 'Phases\.phase1\(int\)' 'two VMs at once: the methods of the other'
 unlike hot 'Phases\.' 'two VMs at once: one has none of the other'
 unlike phases 'Hot\.' 'two VMs at once: nor the other of the one'
 
+# --- one that an agent is attached to: what it ran until then has the names that the agent tells, if it took no longer than a second
+mkdir late
+cat >late/Late.java <<'END'
+import java.nio.file.*;
+
+public class Late {
+	static int spin(int n) { int s = 0; for (int i = 0; i < n; i++) s = s * 31 + i; return s; }
+	public static void main(String[] args) throws Exception {
+		int s = 0;
+		for (long end = System.nanoTime() + 20_000_000_000L, more = 0; System.nanoTime() < end; ) {
+			for (int i = 0; i < 1000; i++) s ^= spin(20000);
+			if (more == 0 && new String(Files.readAllBytes(Paths.get("/proc/self/maps"))).contains("/ring")) more = end = System.nanoTime() + 200_000_000L;
+		}
+		System.out.println(s);
+	}
+}
+END
+"$jdk/bin/javac" -d late late/Late.java
+for try in 1 2 3; do
+	run operf -d late/s sh -c 'java -cp late Late; exit 0'
+	opreport --session-dir="$work/late/s" -l 2>/dev/null >late/report
+	named=$(awk '/Late\.spin|Late\.main/ { n += $1 } END { print n + 0 }' late/report) without=$(awk '/anon \(tgid/ { n += $1 } END { print n + 0 }' late/report)
+	echo "# try $try: $named named, $without not"
+	[ $((without * 50)) -gt "$named" ] || break
+done
+check 'attached to: no more than 2 % of what it generated is without a name' test "$named" -gt 100 -a $((without * 50)) -le "$named"
+
 # --- a jar, by its name
 mkdir jar && printf 'Main-Class: Hot\n' >manifest && "$jdk/bin/jar" cfm jar/my-app.jar manifest Hot.class
 run operf -d jarred java -jar jar/my-app.jar 2500

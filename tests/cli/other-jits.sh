@@ -32,9 +32,11 @@ own() { ratio "$1" $(cat out); }
 profiled "$jitself" none 200
 is 0 "$(($(share twice) + $(share once)))" 'nothing told: no names'
 like report 'anon|no symbols' 'and the samples are there'
+like err '^operf: [0-9]+ % ran in code made at run time .*: opcontrol --doctor=PID' 'and who says why'
 profiled "$jitself" gdb 300
 own "GDB's interface"
 like err 'GDB JIT interface' 'is said to be the source'
+unlike err 'opcontrol --doctor' 'with names nothing is said of a doctor'
 image=$(ls s/jit/*/0.jo)
 is 'twice once' "$(nm -n "$image" | awk '{ print $3 }' | tr '\n' ' ' | sed 's/ $//')" 'its image has both functions'
 check 'with their code' sh -c "objdump -d '$image' | grep -q 'dec.*%rdi'"
