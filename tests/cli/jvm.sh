@@ -134,7 +134,7 @@ if [ "$(id -u)" = 0 ]; then
 	sleep 2.5
 	# The VM's records may be a second late, so samples are held as long; who dumps means those, too.
 	cp "$(command -v dash || command -v sh)" lately
-	./lately -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done'
+	./lately -c 'i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done'
 	opcontrol --dump
 	check 'daemon restarted: the same VM has its names' hot_is_named sd
 	opreport --session-dir=sd >images 2>/dev/null
