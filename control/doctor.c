@@ -12,6 +12,7 @@
 #include "daemon/ctl.h"
 #include "jitconv/instances.h"
 #include "lib/io.h"
+#include "sampler/procinfo.h"
 #include "sampler/sampler.h"
 #include "session/session.h"
 
@@ -216,15 +217,6 @@ int doctor_process(struct doctor *d, int32_t pid)
 
 /* --- the machine ---------------------------------------------------------------------------------------- */
 
-static bool first_pid_namespace(void)
-{
-	char ns[64];
-	ssize_t n = readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1);
-
-	ns[MAX(n, (ssize_t)0)] = '\0';
-	return n < 0 || !strcmp(ns, "pid:[4026531836]"); /* the first one's number is fixed */
-}
-
 static void check_roots(struct doctor *d)
 {
 	const char *dir = getenv("OPJIT_DIR");
@@ -314,7 +306,7 @@ int doctor_machine(struct doctor *d)
 {
 	printf("this machine\n");
 	check_sampling(d, 0);
-	if (!first_pid_namespace())
+	if (!procinfo_first_pid_ns())
 		doctor_mend(d, "machine", "run on the host, or in a container with the host's pids (--pid=host)",
 			    "we are in a container of our own: processes outside of it have no names for us");
 	check_installed(d);

@@ -142,12 +142,7 @@ static int save(int fd, int to, const char **why)
 int jit_image_save(int fd, int dirfd, const char *path, const char **why)
 {
 	AUTO_STRBUF tmp = STRBUF_INIT_CAP(8192);
-	AUTO_CLOSE int to = -1;
-	int r;
+	AUTO_CLOSE int to = io_beside_open(dirfd, path, 0644, &tmp);
 
-	to = io_beside_open(dirfd, path, 0644, &tmp);
-	if (to < 0)
-		return to;
-	r = save(fd, to, why);
-	return io_beside_commit(dirfd, path, &tmp, r);
+	return to < 0 ? to : io_beside_commit(dirfd, path, &tmp, save(fd, to, why));
 }

@@ -18,8 +18,9 @@ int io_slurp(int dirfd, const char *path, struct strbuf *sb);
  * the like is there, -EISDIR: a directory. */
 int io_replace(const char *path, const void *data, size_t len, mode_t mode);
 /*
- * The same in two steps, for who writes into a descriptor: path.tmp-PID, new and empty (its name to tmp), and its rename over path, where r
- * is what the writing gave: if that is negative, path stays as it was. Below dirfd; without fsync. -EEXIST and -EISDIR as above. The descriptor, or 0, or -errno.
+ * The same in two steps, for who writes into a descriptor, below dirfd and without fsync. open makes path.tmp-PID, new and empty, puts its
+ * name into tmp and gives the descriptor; -EEXIST and -EISDIR as above. commit renames it over path, unless what the writing gave (r) is
+ * negative: then path stays as it was. 0 or -errno.
  */
 int io_beside_open(int dirfd, const char *path, mode_t mode, struct strbuf *tmp);
 int io_beside_commit(int dirfd, const char *path, const struct strbuf *tmp, int r);

@@ -96,7 +96,6 @@ struct sampler {
 /* target.c: which CPUs and threads. */
 int target_cpus(uint32_t **ret, size_t *n);
 int target_threads(const char *proc_root, int32_t pid, int32_t **ret, size_t *n);
-bool target_first_pid_ns(void);
 /* Its numbers are not ours: it was mounted in another pid namespace. */
 bool target_foreign_proc(const char *proc_root);
 

@@ -33,4 +33,7 @@ int procinfo_mappings(const char *proc_root, int32_t pid, uint64_t t, uint32_t c
  */
 void procinfo_app_name(struct strbuf *sb, const char *exe, const char *args, size_t len);
 
+/* Whether we are in the machine's first pid namespace, or in one that cannot be told: then all processes have a pid for us. */
+bool procinfo_first_pid_ns(void);
+
 #endif

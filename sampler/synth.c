@@ -260,7 +260,7 @@ static int synth_outside(struct sampler *s, uint64_t t, ev_sink_fn *sink, void *
 {
 	struct ev e = { .type = EV_COMM, .cpu = NO_CPU, .time_ns = t, .pid = 0, .tid = 0 };
 
-	if (target_first_pid_ns())
+	if (procinfo_first_pid_ns())
 		return 0;
 	sampler_notice(s, "we are in a container with pids of its own: all processes outside of it count as [outside], without names (run on the "
 		       "host, or in a container with the host's pids, --pid=host)");

@@ -91,15 +91,6 @@ int target_threads(const char *proc_root, int32_t pid, int32_t **ret, size_t *n)
 	return 0;
 }
 
-bool target_first_pid_ns(void)
-{
-	char ns[64];
-	ssize_t n = readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1);
-
-	ns[MAX(n, (ssize_t)0)] = '\0';
-	return n < 0 || !strcmp(ns, "pid:[4026531836]"); /* the first one's number is fixed */
-}
-
 bool target_foreign_proc(const char *proc_root)
 {
 	char path[512], self[32];
