@@ -10,7 +10,7 @@ need perf python3
 workload_sunflow "$work" || skip_all "no sunflow here"
 jdk=$(dirname "${WORKLOAD[0]}")
 [ -x "$jdk/jcmd" ] || skip_all "no jcmd"
-workload_bounded "$work" 120 || exit 1
+workload_bounded "$work" 400 || exit 1
 perf record -e cpu-clock -o "$work/probe.data" true >/dev/null 2>&1 || skip_all "perf record does not work here"
 vm_of() { # the java below process $1
 	local c
@@ -31,13 +31,25 @@ cpu_ticks() { awk '{ print $14 + $15 }' "/proc/$vm/stat"; }
 ran() { [ "$(cpu_ticks)" -ge "$1" ]; }
 hz=$(getconf CLK_TCK)
 wait_for 120 ran $((8 * hz))
-perf record -q -e cpu-clock -F 1499 -k mono -o perf.data -p "$vm" >perf.out 2>&1 &
-perf=$!
-later $perf
-wait_for 120 ran $((19 * hz))
-# perf stops first, then the map, while the VM runs under operf alone.
-kill -INT $perf
-wait $perf
+# The whole machine where that is allowed: `perf record -p` reads the list of threads first and opens its events after
+# that, and a thread that is made in between is not sampled as long as it lives. sunflow makes new ones for each picture.
+# Whether perf was there is asked of the process's CPU time, before any share is looked at.
+who=(-p "$vm")
+perf record -q -e cpu-clock -a -o "$work/probe.data" true >/dev/null 2>&1 && who=(-a)
+for round in 1 2 3; do
+	from=$(cpu_ticks)
+	perf record -q -e cpu-clock -F 1499 -k mono -o perf.data "${who[@]}" >perf.out 2>&1 &
+	perf=$!
+	later $perf
+	wait_for 120 ran $((from + 11 * hz))
+	kill -INT $perf
+	wait $perf
+	# perf's samples, to be named by the map.
+	perf script --pid "$vm" -F time,ip -i perf.data --ns 2>/dev/null | awk '{ sub(":", "", $1); print $1, $2 }' >perf.samples
+	[ "$(wc -l <perf.samples)" -lt $((8 * 1499)) ] || break
+	echo "# round $round: perf has $(wc -l <perf.samples) samples of 11 s"
+done
+# perf has stopped: then the map, while the VM runs under operf alone.
 "$jdk/jcmd" "$vm" Compiler.perfmap >jcmd.out 2>&1
 map=/tmp/perf-$vm.map
 [ -e "$map" ] || { kill "$vm"; wait $p; show jcmd.out; skip_all 'this VM writes no perf map'; }
@@ -45,8 +57,6 @@ mv "$map" map
 kill "$vm"
 wait $p
 
-# perf's samples, by the map.
-perf script -F time,ip -i perf.data --ns 2>/dev/null | awk '{ sub(":", "", $1); print $1, $2 }' >perf.samples
 first=$(awk 'NR == 1 { print $1 }' perf.samples) last=$(awk 'END { print $1 }' perf.samples)
 # The same time, out of what operf kept. --from and --to count from its first sample.
 begin=$(sed -n 's/^total\.first_ns=//p' s/samples/current/info)
