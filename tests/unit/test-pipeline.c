@@ -36,18 +36,25 @@ static struct ev event(uint32_t type, uint32_t cpu, uint64_t t, int pid)
 	return (struct ev){ .type = type, .cpu = cpu, .time_ns = t, .pid = pid, .tid = pid };
 }
 
-/* 100 rounds of one second: a VM replaces its method at one address each second; two CPUs sample. */
-static uint64_t run(struct pipeline *p)
+static void clock_event(struct pipeline *p, uint64_t t)
 {
-	static uint64_t chain[3] = { CODE + 0x10, 0x400105, 0x400205 };
-	uint64_t n = 0;
-	struct ev e = event(EV_EVENTDESC, UINT32_MAX, 1 * S, -1);
+	struct ev e = event(EV_EVENTDESC, UINT32_MAX, t, -1);
 
 	e.u.desc.name = "cpu-clock";
 	e.u.desc.desc = "time";
 	e.u.desc.freq = 997;
 	e.u.desc.flags = 1;
 	put(p, &e);
+}
+
+/* 100 rounds of one second: a VM replaces its method at one address each second; two CPUs sample. */
+static uint64_t run(struct pipeline *p)
+{
+	static uint64_t chain[3] = { CODE + 0x10, 0x400105, 0x400205 };
+	uint64_t n = 0;
+	struct ev e;
+
+	clock_event(p, 1 * S);
 	e = event(EV_COMM, 0, 1 * S, 10);
 	e.u.comm.comm = "vm";
 	e.u.comm.flags = EV_COMM_EXEC;
@@ -247,6 +254,51 @@ static void test_full_disk(void)
 	pipeline_free(p);
 }
 
+/* An agent attached 0.8 s after its VM began tells the method that ran all the time. */
+static void test_attached(const char *library, bool named)
+{
+	struct pipeline *p = made(named ? "java" : "other", NULL, 1, 0);
+	struct ev e = event(EV_MMAP, 0, 10 * S, 10);
+	uint64_t n = 0, t = 10 * S;
+
+	clock_event(p, t);
+	e.u.mmap.addr = 0x400000;
+	e.u.mmap.len = 0x1000;
+	e.u.mmap.path = library;
+	put(p, &e);
+	e.u.mmap.addr = CODE;
+	e.u.mmap.path = "//anon";
+	put(p, &e);
+	for (t += 40 * MS; t < 10 * S + 800 * MS; t += 40 * MS, n++) {
+		e = event(EV_SAMPLE, 0, t, 10);
+		e.u.sample.ip = CODE + 0x10;
+		e.u.sample.mode = EV_USER;
+		put(p, &e);
+		if (pipeline_sync(p, t, t) < 0)
+			abort();
+	}
+	e = event(EV_JITSRC, UINT32_MAX, t, 10);
+	e.u.jitsrc.source = 1;
+	e.u.jitsrc.kind = JIT_SOURCE_HOTSPOT;
+	e.u.jitsrc.lag_ns = NSEC_PER_SEC;
+	e.u.jitsrc.instance = "10-0123456789abcdef";
+	put(p, &e);
+	e = event(EV_JIT, UINT32_MAX, t, 10);
+	e.u.jit.source = 1;
+	e.u.jit.e = (struct jit_event){
+		.type = JIT_EVENT_LOAD, .flags = JIT_SINCE_UNKNOWN, .time_ns = t, .addr = CODE, .size = 0x100, .tier = 4, .id = 1,
+		.name = "f", .name_len = 1,
+	};
+	put(p, &e);
+	is_int(0, pipeline_finish(p), "an agent attached late: finish");
+	if (named)
+		is_int(n, pipeline_totals(p)->jit_method, "%s: samples wait for the agent", library);
+	else
+		ok(pipeline_totals(p)->jit_method < n, "%s: nothing is waited for", library);
+	is_int(n, pipeline_totals(p)->jit_method + pipeline_totals(p)->anon, "none is lost or left over");
+	pipeline_free(p);
+}
+
 int main(void)
 {
 	if (!mkdtemp(dir))
@@ -254,6 +306,8 @@ int main(void)
 	test_all();
 	test_flight();
 	test_full_disk();
+	test_attached("/usr/lib/jvm/x/lib/server/libjvm.so", true);
+	test_attached("/usr/lib/x/libjvm.so.1", false);
 	io_remove_tree(AT_FDCWD, dir, NULL, NULL);
 	return done_testing();
 }
