@@ -47,7 +47,8 @@ static size_t digits(const char *s)
 
 /*
  * V8's `LazyCompile:*name file:line:col`: the tag says what the code is, the mark which compiler made it (~ interpreter,
- * ^ baseline, + and * optimizing). Neither is part of the function's name: its code of all tiers is one row.
+ * ^ baseline, + and * optimizing). Neither is part of the function's name: its code of all tiers is one row. A function
+ * without a name is known by its place.
  */
 static const char *after_v8_tag(const char *raw)
 {
@@ -56,8 +57,7 @@ static const char *after_v8_tag(const char *raw)
 	for (size_t i = 0; i < ARRAY_SIZE(tags); i++)
 		if (starts(raw, tags[i])) {
 			raw += strlen(tags[i]);
-			raw += *raw && strchr("~^+*", *raw);
-			return *raw == ' ' ? NULL : raw;
+			return raw + (*raw && strchr("~^+*", *raw));
 		}
 	return NULL;
 }
@@ -72,6 +72,8 @@ void names_fold(struct strbuf *sb, const char *raw)
 
 	if (!s)
 		s = raw;
+	else if (*s == ' ')
+		strbuf_addstr(sb, "(anonymous)");
 	while (*s) {
 		size_t n = hidden_suffix(s);
 

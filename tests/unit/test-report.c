@@ -73,7 +73,9 @@ static void test_names(void)
 	is_text("fib /app/main.js:1:15", "LazyCompile:*fib /app/main.js:1:15", names_fold, "V8: tag and tier are not part of the name");
 	is_text("fib /app/main.js:1:15", "JS:~fib /app/main.js:1:15", names_fold, "V8, interpreted: the same row");
 	is_text("Builtin:ArrayMap", "Builtin:ArrayMap", names_fold, "V8's builtins keep their tag");
-	is_text("JS:* /app/main.js:1:1", "JS:* /app/main.js:1:1", names_fold, "V8: a function without a name stays as it is");
+	is_text("(anonymous) /app/main.js:9:3", "JS:* /app/main.js:9:3", names_fold, "V8: a function without a name is known by its place");
+	is_text("(anonymous) /app/main.js:9:3", "JS:~ /app/main.js:9:3", names_fold, "V8, interpreted: the same row");
+	is_text("(anonymous) /app/main.js:1:1", "Script:^ /app/main.js:1:1", names_fold, "V8: nor has a script's own code");
 	is_text("a.b0x12.f2()", "a.b0x12.f2()", names_fold, "numbers of the programmer stay");
 	is_text("lambda$main$0", "lambda$main$0", names_fold, "the method of a lambda stays");
 
