@@ -45,21 +45,56 @@ static size_t digits(const char *s)
 	return n;
 }
 
-/*
- * V8's `LazyCompile:*name file:line:col`: the tag says what the code is, the mark which compiler made it (~ interpreter,
- * ^ baseline, + and * optimizing). Neither is part of the function's name: its code of all tiers is one row. A function
- * without a name is known by its place.
- */
-static const char *after_v8_tag(const char *raw)
+/* Where the place begins in what stands behind tag and mark: names and paths may both have spaces. */
+static const char *v8_place(const char *s)
+{
+	static const char *const begin[] = { " /", " file:", " node:", " [", " wasm:" };
+	const char *first = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(begin); i++) {
+		const char *at = strstr(s, begin[i]);
+
+		if (at && (!first || at < first))
+			first = at;
+	}
+	if (!first)
+		first = strchr(s, ' ');
+	return first ? first + 1 : s + strlen(s);
+}
+
+bool names_v8(const char *raw, struct names_v8 *ret)
 {
 	static const char *const tags[] = { "JS:", "LazyCompile:", "Function:", "Script:", "Eval:" };
+	static const char marks[] = "~^+*";
+	const char *end;
+	size_t i = 0;
+	uint32_t n[2] = { 0, 0 };
 
-	for (size_t i = 0; i < ARRAY_SIZE(tags); i++)
-		if (starts(raw, tags[i])) {
-			raw += strlen(tags[i]);
-			return raw + (*raw && strchr("~^+*", *raw));
-		}
-	return NULL;
+	while (i < ARRAY_SIZE(tags) && !starts(raw, tags[i]))
+		i++;
+	if (i == ARRAY_SIZE(tags))
+		return false;
+	raw += strlen(tags[i]);
+	end = *raw ? strchr(marks, *raw) : NULL;
+	*ret = (struct names_v8){ .name = end ? raw + 1 : raw, .tier = end ? (int)(end - marks) : -1 };
+	ret->file = v8_place(ret->name);
+	end = ret->file + strlen(ret->file);
+	for (i = 0; i < 2; i++) {
+		const char *p = end;
+		uint64_t v = 0;
+
+		while (p > ret->file && isdigit((unsigned char)p[-1]))
+			p--;
+		for (const char *q = p; q < end && v <= UINT32_MAX; q++)
+			v = v * 10 + (uint64_t)(*q - '0');
+		if (p == end || p == ret->file || p[-1] != ':' || v > UINT32_MAX)
+			break;
+		n[i] = (uint32_t)v;
+		end = p - 1;
+	}
+	ret->file_len = (size_t)(end - ret->file);
+	ret->line = i == 2 ? n[1] : n[0];
+	return true;
 }
 
 void names_fold(struct strbuf *sb, const char *raw)
@@ -68,12 +103,15 @@ void names_fold(struct strbuf *sb, const char *raw)
 		"GeneratedMethodAccessor", "GeneratedConstructorAccessor", "GeneratedSerializationConstructorAccessor",
 		"$Proxy",
 	};
-	const char *s = after_v8_tag(raw);
+	struct names_v8 v8;
+	const char *s = raw;
 
-	if (!s)
-		s = raw;
-	else if (*s == ' ')
-		strbuf_addstr(sb, "(anonymous)");
+	/* Which compiler made it is no part of the function's name: its code of all tiers is one row. */
+	if (names_v8(raw, &v8)) {
+		s = v8.name;
+		if (*s == ' ')
+			strbuf_addstr(sb, "(anonymous)");
+	}
 	while (*s) {
 		size_t n = hidden_suffix(s);
 

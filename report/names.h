@@ -13,6 +13,16 @@ enum names_style {
 	NAMES_NONE,      /* the bytes of the symbol table */
 };
 
+/* V8's `LazyCompile:*name file:line:col` in its parts, which point into it. A function without a name has a space there. */
+struct names_v8 {
+	const char *name, *file; /* file: up to file_len; the name is what stands before it */
+	size_t file_len;         /* 0 = unknown */
+	uint32_t line;           /* 0 = unknown */
+	int tier;                /* the mark: 0 ~ interpreter, 1 ^ baseline, 2 + and 3 * optimizing compilers; -1 = none */
+};
+/* False, and *ret untouched, if raw is no name of this form. */
+bool names_v8(const char *raw, struct names_v8 *ret);
+
 /* 0, or -EINVAL for a word that is none of none, normal, smart. */
 int names_style_parse(const char *word, enum names_style *ret);
 /* Appends raw without the numbers that VMs draw anew in each run. */

@@ -55,6 +55,10 @@ static void image_free(struct sym_image *img)
 	free(img->segments);
 	free(img->syms);
 	free(img->max_end);
+	for (struct sym_file *f = img->files, *next; f; f = next) {
+		next = f->next;
+		free(f);
+	}
 	free(img);
 }
 
@@ -179,9 +183,19 @@ static void journal_open(struct sym_image *img)
 
 static void add_tiers(struct sym_image *img)
 {
+	struct names_v8 v8;
+
+	if (!sym_is_jit(img))
+		return;
 	journal_open(img);
-	for (size_t i = 0; i < img->n && img->jit; i++)
-		(void)jit_lines_facts(img->jit, img->syms[i].start, &img->syms[i]);
+	for (size_t i = 0; i < img->n; i++) {
+		struct sym *s = &img->syms[i];
+
+		if (img->jit)
+			(void)jit_lines_facts(img->jit, s->start, s);
+		if (s->tier < 0 && names_v8(s->name, &v8))
+			s->tier = (int8_t)v8.tier;
+	}
 }
 
 static void image_open(struct sym_image *img)
@@ -398,6 +412,31 @@ static void lines_open(struct sym_image *img)
 		journal_open(img);
 }
 
+/* No lines told: where the function begins may stand in its name. */
+static int line_of_name(struct sym_image *img, uint64_t key, struct sym_line *ret)
+{
+	const struct sym *s = sym_is_jit(img) ? sym_find(img, key, NULL) : NULL;
+	struct names_v8 v8;
+	struct sym_file *f;
+
+	if (!s || !names_v8(s->name, &v8) || !v8.file_len || !v8.line)
+		return -ENOENT;
+	for (f = img->files; f; f = f->next)
+		if (!strncmp(f->path, v8.file, v8.file_len) && !f->path[v8.file_len])
+			break;
+	if (!f) {
+		f = malloc(sizeof(*f) + v8.file_len + 1);
+		if (!f)
+			return -ENOMEM;
+		memcpy(f->path, v8.file, v8.file_len);
+		f->path[v8.file_len] = '\0';
+		f->next = img->files;
+		img->files = f;
+	}
+	*ret = (struct sym_line){ f->path, v8.line };
+	return 0;
+}
+
 int sym_line(struct sym_image *img, uint64_t key, struct sym_line *ret)
 {
 	int r = -ENOENT;
@@ -407,6 +446,8 @@ int sym_line(struct sym_image *img, uint64_t key, struct sym_line *ret)
 		r = dwarf_lines_find(img->dwarf, vma_of(img, key), ret);
 	if (r < 0 && img->jit)
 		r = jit_lines_find(img->jit, key, ret);
+	if (r == -ENOENT)
+		r = line_of_name(img, key, ret);
 	return r;
 }
 

@@ -15,6 +15,11 @@ struct sym_segment {
 struct dwarf_lines; /* dwarflines.c */
 struct jit_lines;   /* jitlines.c */
 
+struct sym_file { /* a source file that stands in names alone */
+	struct sym_file *next;
+	char path[];
+};
+
 struct sym_image {
 	struct symbols *owner;
 	enum session_image_kind kind;
@@ -36,6 +41,7 @@ struct sym_image {
 	uint64_t base;     /* kernel: address = base + key */
 	struct dwarf_lines *dwarf;
 	struct jit_lines *jit;
+	struct sym_file *files;
 };
 
 struct kallsym {

@@ -79,6 +79,8 @@ if command -v node >/dev/null; then
 	is '' "$(find "$HOME" -mindepth 1)$(find /tmp -maxdepth 1 -name 'perf-*.map' -newer "$work/maps.before" -user "$(id -u)" -exec grep -l hot.js {} +)" \
 		'nor in its home or /tmp'
 	try 'node --perf-basic-prof, as its user types it' node --perf-basic-prof hot.js
+	opreport --session-dir="$work/s" -l -g --tiers >"$work/report" 2>/dev/null
+	like "$work/report" ' hot\.js:[0-9]+ .* twice /.*/hot\.js:[0-9]+:[0-9]+ \(tier [0-3]\)$' 'its functions have their place and tier, though it tells no lines'
 	rm -f own isolate-*
 	try 'node --perf-prof, its own jitdump' node --perf-prof hot.js
 	is '' "$(find "$HOME" -mindepth 1)" 'node with its own switches: nothing in its home'

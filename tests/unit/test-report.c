@@ -60,6 +60,40 @@ static void is_name(const char *want, const char *raw, enum names_style style, b
 	is_str(want, strbuf_str(&sb), "%s", raw);
 }
 
+static void is_v8(const char *raw, const char *name, const char *file, uint32_t line, int tier)
+{
+	struct names_v8 v = { .tier = 99 };
+	bool it_is = names_v8(raw, &v);
+
+	if (!ok(it_is == (name != NULL), "«%s» is %sof V8", raw, name ? "" : "not ") || !it_is)
+		return;
+	ok(!strncmp(v.name, name, strlen(name)) && v.file_len == strlen(file) && !strncmp(v.file, file, v.file_len),
+	   "its name and file");
+	is_int(line, v.line, "its line");
+	is_int(tier, v.tier, "its tier");
+}
+
+static void test_v8(void)
+{
+	is_v8("LazyCompile:*fib /app/main.js:12:15", "fib ", "/app/main.js", 12, 3);
+	is_v8("JS:~fib /app/main.js:12:15", "fib ", "/app/main.js", 12, 0);
+	is_v8("JS:^get size /my app/main.js:1:2", "get size ", "/my app/main.js", 1, 1);
+	is_v8("JS:+f file:///a/b.mjs:4294967295:1", "f ", "file:///a/b.mjs", UINT32_MAX, 2);
+	is_v8("JS:*f file:///a/b.mjs:4294967296:1", "f ", "file:///a/b.mjs:4294967296", 1, 3);
+	is_v8("Function:f a.js:7", "f ", "a.js", 7, -1);
+	is_v8("JS:* node:internal/url:9:3", " node:", "node:internal/url", 9, 3);
+	is_v8("JS:*f [eval]:1:11", "f ", "[eval]", 1, 3);
+	is_v8("Script:~ /x.js", " /", "/x.js", 0, 0);
+	is_v8("JS:*f", "f", "", 0, 3);
+	is_v8("JS:*f ", "f ", "", 0, 3);
+	is_v8("JS:", "", "", 0, -1);
+	is_v8("JS:*", "", "", 0, 3);
+	is_v8("JS: :1:2", " :", "", 1, -1);
+	is_v8("JS:*1:2", "1:2", "", 0, 3);
+	is_v8("Builtin:ArrayMap", NULL, NULL, 0, 0);
+	is_v8("", NULL, NULL, 0, 0);
+}
+
 static void test_names(void)
 {
 	is_text("Spin$$Lambda.run()", "Spin$$Lambda$12/0x00007fe81c000a08.run()", names_fold, "lambda of JDK 17");
@@ -424,6 +458,7 @@ int main(void)
 		return 1;
 	test_text();
 	test_names();
+	test_v8();
 	test_raw_names();
 	test_spec();
 	test_image();
