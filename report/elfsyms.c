@@ -276,9 +276,23 @@ static int read_segments(struct sym_image *img)
 	return 0;
 }
 
+static int add_tables(struct sym_image *img, const struct elf_view *v)
+{
+	struct elf_view dv;
+
+	if (v->symtab)
+		return add_table(img, img->elf, v->symtab);
+	if (img->debug_elf) {
+		view_scan(&dv, img->debug_elf);
+		if (dv.symtab && !add_table(img, img->debug_elf, dv.symtab))
+			return 0;
+	}
+	return v->dynsym ? add_table(img, img->elf, v->dynsym) : 0;
+}
+
 int elfsyms_open(struct sym_image *img)
 {
-	struct elf_view v, dv;
+	struct elf_view v;
 	GElf_Ehdr eh;
 	int r;
 
@@ -298,14 +312,8 @@ int elfsyms_open(struct sym_image *img)
 	/* A binary may have kept its symbols and given away its lines. */
 	if ((!v.symtab || !v.dwarf) && img->kind == SESSION_FILE && (v.build_id_len || v.debuglink[0]))
 		find_debug(img, &v);
-	if (v.symtab)
-		return add_table(img, img->elf, v.symtab);
-	if (img->debug_elf) {
-		view_scan(&dv, img->debug_elf);
-		if (dv.symtab && !add_table(img, img->debug_elf, dv.symtab))
-			return 0;
-	}
-	return v.dynsym ? add_table(img, img->elf, v.dynsym) : 0;
+	r = add_tables(img, &v);
+	return r < 0 || img->kind != SESSION_FILE ? r : pltsyms_add(img, v.dynsym);
 }
 
 void elfsyms_close(struct sym_image *img)

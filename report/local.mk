@@ -2,7 +2,7 @@
 # --- query library, opreport, opannotate
 noinst_LTLIBRARIES += report/libreport.la
 report_libreport_la_SOURCES = report/text.h report/text.c report/names.h report/names.c report/symbols.h \
-	report/symbols.c report/symimage.h report/elfsyms.c report/kallsyms.c report/dwarflines.c report/jitlines.c report/spec.h report/spec.c \
+	report/symbols.c report/symimage.h report/elfsyms.c report/pltsyms.c report/kallsyms.c report/dwarflines.c report/jitlines.c report/spec.h report/spec.c \
 	report/query.h report/query_index.h report/query.c report/query_open.c report/query_class.c report/query_sort.c \
 	report/common.h report/common.c
 report_libreport_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBDW_CFLAGS) $(LIBELF_CFLAGS)

@@ -205,21 +205,27 @@ static void smart_cxx(struct strbuf *sb, const char *s)
 static bool pretty_mangled(struct strbuf *sb, const char *raw, enum names_style style)
 {
 	int how = DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO;
-	AUTO_FREE char *plain = NULL;
+	AUTO_FREE char *plain = NULL, *stem = NULL;
+	size_t len = strlen(raw);
+	bool plt = len > 4 && !strcmp(raw + len - 4, "@plt");
 
 	if (!starts(raw, "_Z") && !starts(raw, "_R") && !starts(raw, "__Z"))
 		return false;
-	if (strlen(raw) > 65535)
+	if (len > 65535)
 		return false;
 	if (style == NAMES_SMART)
 		how |= DMGL_RET_DROP;
-	plain = cplus_demangle(raw, how);
+	if (plt && !(stem = strndup(raw, len - 4)))
+		return false;
+	plain = cplus_demangle(stem ? stem : raw, how);
 	if (!plain)
 		return false;
 	if (style == NAMES_SMART)
 		smart_cxx(sb, plain);
 	else
 		strbuf_addstr(sb, plain);
+	if (plt)
+		strbuf_addstr(sb, "@plt");
 	return true;
 }
 

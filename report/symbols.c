@@ -55,9 +55,9 @@ static void image_free(struct sym_image *img)
 	free(img->segments);
 	free(img->syms);
 	free(img->max_end);
-	for (struct sym_file *f = img->files, *next; f; f = next) {
-		next = f->next;
-		free(f);
+	for (struct sym_word *w = img->words, *next; w; w = next) {
+		next = w->next;
+		free(w);
 	}
 	free(img);
 }
@@ -240,6 +240,19 @@ int sym_image_add(struct sym_image *img, const struct sym *s)
 	return 0;
 }
 
+struct sym_word *sym_word_new(struct sym_image *img, const char *s, size_t len, const char *after)
+{
+	size_t more = strlen(after) + 1;
+	struct sym_word *w = malloc(sizeof(*w) + len + more);
+
+	if (!w)
+		return NULL;
+	memcpy(w->text, s, len);
+	memcpy(w->text + len, after, more);
+	w->next = img->words;
+	return img->words = w;
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct sym *x = a, *y = b;
@@ -417,23 +430,16 @@ static int line_of_name(struct sym_image *img, uint64_t key, struct sym_line *re
 {
 	const struct sym *s = sym_is_jit(img) ? sym_find(img, key, NULL) : NULL;
 	struct names_v8 v8;
-	struct sym_file *f;
+	struct sym_word *w;
 
 	if (!s || !names_v8(s->name, &v8) || !v8.file_len || !v8.line)
 		return -ENOENT;
-	for (f = img->files; f; f = f->next)
-		if (!strncmp(f->path, v8.file, v8.file_len) && !f->path[v8.file_len])
+	for (w = img->words; w; w = w->next)
+		if (!strncmp(w->text, v8.file, v8.file_len) && !w->text[v8.file_len])
 			break;
-	if (!f) {
-		f = malloc(sizeof(*f) + v8.file_len + 1);
-		if (!f)
-			return -ENOMEM;
-		memcpy(f->path, v8.file, v8.file_len);
-		f->path[v8.file_len] = '\0';
-		f->next = img->files;
-		img->files = f;
-	}
-	*ret = (struct sym_line){ f->path, v8.line };
+	if (!w && !(w = sym_word_new(img, v8.file, v8.file_len, "")))
+		return -ENOMEM;
+	*ret = (struct sym_line){ w->text, v8.line };
 	return 0;
 }
 

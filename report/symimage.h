@@ -15,9 +15,9 @@ struct sym_segment {
 struct dwarf_lines; /* dwarflines.c */
 struct jit_lines;   /* jitlines.c */
 
-struct sym_file { /* a source file that stands in names alone */
-	struct sym_file *next;
-	char path[];
+struct sym_word { /* a text that stands in the image in another form, or not by itself */
+	struct sym_word *next;
+	char text[];
 };
 
 struct sym_image {
@@ -41,7 +41,7 @@ struct sym_image {
 	uint64_t base;     /* kernel: address = base + key */
 	struct dwarf_lines *dwarf;
 	struct jit_lines *jit;
-	struct sym_file *files;
+	struct sym_word *words;
 };
 
 struct kallsym {
@@ -70,6 +70,11 @@ int sym_image_add(struct sym_image *img, const struct sym *s);
 /* Sorts, drops the lower one of two at the same start, ends the endless ones. */
 int sym_image_finish(struct sym_image *img);
 
+/* A text that lives as long as the image: len bytes and what comes after them. NULL: no memory. */
+struct sym_word *sym_word_new(struct sym_image *img, const char *s, size_t len, const char *after);
+
+/* Stubs of calls into other files, as NAME@plt. dynsym may be NULL. */
+int pltsyms_add(struct sym_image *img, Elf_Scn *dynsym);
 int elfsyms_open(struct sym_image *img);
 void elfsyms_close(struct sym_image *img);
 int kallsyms_open(struct sym_image *img);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* report/: text and name rules, specifications; symbols, lines and inlines of a real JIT image; sums of a query. */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -131,6 +132,9 @@ static void test_names(void)
 	is_name("f(int)", "_Z1fi.constprop.0", NAMES_SMART, false);
 	is_name("f(int) [clone .constprop.0]", "_Z1fi.constprop.0", NAMES_NORMAL, false);
 	is_name("core::fmt::write", "_ZN4core3fmt5write17h0123456789abcdefE", NAMES_SMART, false);
+	is_name("operator new(unsigned long)@plt", "_Znwm@plt", NAMES_SMART, false);
+	is_name("memcpy@plt", "memcpy@plt", NAMES_SMART, false);
+	is_name("_Z@plt", "_Z@plt", NAMES_SMART, false);
 	is_name("_Znot_mangled", "_Znot_mangled", NAMES_SMART, false);
 	is_name("", "", NAMES_SMART, true);
 }
@@ -384,6 +388,86 @@ static void test_image(void)
 	test_query(first, second, stub);
 }
 
+static void write_file(const char *path, const void *data, size_t len)
+{
+	AUTO_CLOSE int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	if (fd < 0 || io_write_full(fd, data, len) < 0)
+		abort();
+}
+
+/* What objdump calls the stubs of FILE (the table's head aside): all of them have their names here, to the last byte. */
+static void test_plt(const char *path)
+{
+	struct session_file f = { .kind = SESSION_FILE, .image = (char *)path, .tgid = -1, .tid = -1, .cpu = -1 };
+	AUTO_STRBUF cmd = STRBUF_INIT;
+	unsigned int stubs = 0, wrong = 0;
+	struct symbols *y;
+	struct sym_image *img;
+	char line[4096], name[4096];
+	uint64_t at;
+	FILE *p;
+
+	if (access(path, R_OK) < 0) {
+		skip("no %s here", path);
+		return;
+	}
+	is_int(0, symbols_new(&y, NULL, NULL), "symbols of a file");
+	img = symbols_image(y, &f);
+	strbuf_addf(&cmd, "objdump -d -j .plt -j .plt.got -j .plt.sec -j .iplt '%s' 2>/dev/null", path);
+	p = popen(cmd.buf, "r");
+	while (p && fgets(line, sizeof(line), p)) {
+		const struct sym *v;
+
+		if (sscanf(line, "%" SCNx64 " <%4000[^>]>:", &at, name) != 2 || !strstr(name, "@plt") || strstr(name, "@plt-"))
+			continue;
+		stubs++;
+		v = sym_at_vma(img, at);
+		if (v && v == sym_at_vma(img, at + 7) && v->start == at && strstr(v->name, "@plt") &&
+		    (*name == '*' || !strcmp(v->name, name)))
+			continue;
+		if (!wrong++)
+			printf("# %s", line);
+	}
+	if (p)
+		pclose(p);
+	ok(stubs && !wrong, "%s: %u of %u stubs by their names", path, stubs - wrong, stubs);
+	symbols_free(y);
+}
+
+/* Section headers, relocations and stubs with wild bytes: nothing but names is lost. */
+static void test_damaged_plt(const char *from)
+{
+	AUTO_STRBUF bytes = STRBUF_INIT, path = STRBUF_INIT;
+	struct session_file f = { .kind = SESSION_FILE, .tgid = -1, .tid = -1, .cpu = -1 };
+	struct symbols *y;
+	size_t n, at = 0, headers;
+	Elf64_Ehdr eh;
+
+	if (io_slurp(AT_FDCWD, from, &bytes) < 0 || bytes.len < sizeof(eh)) {
+		skip("cannot read %s", from);
+		return;
+	}
+	memcpy(&eh, bytes.buf, sizeof(eh));
+	headers = eh.e_shoff;
+	strbuf_addf(&path, "%s/damaged", root);
+	f.image = path.buf;
+	for (unsigned int i = 0; i < 200; i++) {
+		char was[4];
+
+		at = i % 4 ? headers + (size_t)i * 53 % (bytes.len - headers - 4) : (size_t)i * 7919 % (bytes.len - 4);
+		memcpy(was, bytes.buf + at, 4);
+		memset(bytes.buf + at, i % 3 ? (int)(i * 37) : 0xff, 4);
+		write_file(path.buf, bytes.buf, i % 9 ? bytes.len : bytes.len / (i + 1));
+		memcpy(bytes.buf + at, was, 4);
+		if (symbols_new(&y, NULL, NULL) < 0)
+			abort();
+		sym_all(symbols_image(y, &f), &n);
+		symbols_free(y);
+	}
+	ok(at, "a damaged file's stubs: 200 ways, none of them ends us");
+}
+
 static void is_shown(enum names_style style, const char *want)
 {
 	struct query_opts o = { .session_dir = session_path, .by_symbol = true, .style = style };
@@ -403,14 +487,6 @@ static void test_styles(void)
 	is_shown(NAMES_SMART, "App.outer(int)");
 	is_shown(NAMES_NORMAL, "long[] App.outer(int)");
 	is_shown(NAMES_NONE, "LApp;outer(I)[J");
-}
-
-static void write_file(const char *path, const void *data, size_t len)
-{
-	AUTO_CLOSE int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-
-	if (fd < 0 || io_write_full(fd, data, len) < 0)
-		abort();
 }
 
 static void test_damaged_image(void)
@@ -459,6 +535,12 @@ int main(void)
 	test_text();
 	test_names();
 	test_v8();
+#ifdef __x86_64__
+	test_plt("/bin/bash");
+	test_plt("/lib/x86_64-linux-gnu/libc.so.6");
+	test_plt("/usr/bin/gdb"); /* C++ */
+	test_damaged_plt("/bin/bash");
+#endif
 	test_raw_names();
 	test_spec();
 	test_image();
