@@ -36,6 +36,6 @@ for jdk in $(jdks); do
 	kill -9 $jvm; wait $jvm 2>/dev/null
 	run timeout 30 "$attach" $jvm "$agent" "dir=$OPJIT_DIR" 5000
 	like "$work/out" '^ESRCH: ' "$name: one that was killed"
-	is '' "$(find /tmp "$work" -maxdepth 1 \( -name ".attach_pid$jvm" -o -name '.opjit-agent-*' \) 2>/dev/null)" "$name: nothing is left behind"
+	no_attach_litter "$name" "$jvm" /tmp "$work"
 done
 done_testing

@@ -33,7 +33,6 @@ begin() {
 up() { grep -qs '^VM Periodic' "/proc/$jvm/task/"*/comm; }
 stop() { touch stop; wait $jvm; status=$?; }
 quiet() { is '0 spun' "$status $(grep -v '^WARNING: ' target.out target.err -h)" "$1: the program notices nothing"; }
-no_litter() { is '' "$(find /tmp "$work" -maxdepth 1 \( -name ".attach_pid$jvm" -o -name '.opjit-agent-*' \))" "$1: nothing is left behind"; }
 inside() { nsenter -m -r -t $jvm --wd="$work" setpriv --reuid=65534 --regid=65534 --clear-groups timeout 30 "$@"; }
 names() { as_user "$build/tests/tools/instance-dump" "$OPJIT_DIR"/*-* >dump 2>&1; rm -rf "${OPJIT_DIR:?}"/*-*; }
 
@@ -51,10 +50,10 @@ for jdk in $(jdks); do
 	check "$name: its root is hidden from its user" sh -c "! setpriv --reuid=65534 --regid=65534 --clear-groups ls /proc/$jvm/root/ >/dev/null 2>&1"
 	run as_user "$attach" $jvm "$agent" "dir=$OPJIT_DIR"
 	like out "^EACCES: process $jvm hides its root .*attach as root" "$name, its user in another mount namespace: refused, with the cause"
-	no_litter "$name, refused"
+	no_attach_litter "$name, refused" "$jvm" /tmp "$work"
 	run inside "$attach" $jvm "$agent" "dir=$OPJIT_DIR"
 	like out '^loaded: ' "$name, its user in the same: attached"
-	no_litter "$name, attached"
+	no_attach_litter "$name, attached" "$jvm" /tmp "$work"
 	stop
 	quiet "$name, by its user"
 	names

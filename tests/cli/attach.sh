@@ -32,7 +32,6 @@ find_jvm() { # the process, or a descendant, that has libjvm.so
 up() { grep -qs '^VM Periodic' "/proc/$jvm/task/"*/comm; }
 stop() { touch "$work/stop"; wait "$shell"; status=$?; }
 quiet_target() { is '0 spun' "$status $(cat "$work/target.out" "$work/target.err")" "$1: the program notices nothing"; }
-no_litter() { is '' "$(find "${2:-/tmp}" "$work" "$PWD" -maxdepth 1 \( -name ".attach_pid$jvm" -o -name '.opjit-agent-*' \) 2>/dev/null)" "$1: nothing is left behind"; }
 instance() { "$dump" "$OPJIT_DIR"/*-* >"$work/dump" 2>&1; rm -rf "${OPJIT_DIR:?}"/*-*; }
 answer() { like "$work/out" "$1" "$2"; }
 
@@ -51,7 +50,7 @@ for jdk in $(jdks); do
 	answer '^loaded: ' "$name: attach to a running VM"
 	run "$attach" "$jvm" "$agent" "dir=$OPJIT_DIR"
 	answer '^loaded: ' "$name: a second time does no harm"
-	no_litter "$name"
+	no_attach_litter "$name" "$jvm" /tmp "$work" "$PWD"
 	stop
 	quiet_target "$name"
 	instance
@@ -106,7 +105,7 @@ for jdk in $(jdks); do
 	kill -CONT "$jvm"
 	stop
 	quiet_target "$name, stopped"
-	no_litter "$name, stopped"
+	no_attach_litter "$name, stopped" "$jvm" /tmp "$work" "$PWD"
 
 	[ "$(id -u)" = 0 ] || { skip "$name: other users and namespaces need root"; continue; }
 	# Another user's VM, an agent in a directory that is closed to that user.
@@ -116,7 +115,7 @@ for jdk in $(jdks); do
 	run "$attach" "$jvm" "$work/closed/agent.so" "dir=$OPJIT_DIR"
 	answer '^loaded: .*copy in its /tmp.*as its user' "$name: root into another user's VM"
 	is 65534 "$(stat -c %u "$OPJIT_DIR"/*-*/ring)" "$name: the instance is that user's"
-	no_litter "$name, other user"
+	no_attach_litter "$name, other user" "$jvm" /tmp "$work" "$PWD"
 	stop
 	quiet_target "$name, other user"
 	rm -rf "${OPJIT_DIR:?}"/*-*
@@ -140,7 +139,7 @@ for jdk in $(jdks); do
 		run "$attach" "$jvm" "$agent" "dir=/tmp"
 		answer '^loaded: ' "$name: uid $user in namespaces of its own"
 		check "$name: the instance is in its /tmp" sh -c "ls -d /proc/$jvm/root/tmp/*-*/ring >/dev/null"
-		no_litter "$name, namespaces" "/proc/$jvm/root/tmp"
+		no_attach_litter "$name, namespaces" "$jvm" "/proc/$jvm/root/tmp" "$work" "$PWD"
 		touch "/proc/$jvm/root/tmp/stop"
 		wait "$shell"
 		status=$?

@@ -55,6 +55,16 @@ wait_for() {
 	local n=$(($1 * 20)); shift
 	while ! "$@"; do n=$((n - 1)); [ $n -gt 0 ] || return 1; sleep 0.05; done
 }
+# no_attach_litter DESCRIPTION VM DIR…: what attaching to VM makes is not there. Other tests attach at the same time, and the
+# name of the agent's copy does not say whose it is: one that goes by itself is theirs.
+no_attach_litter() {
+	local what=$1 vm=$2
+	shift 2
+	attach_litter() { litter=$(find "$@" -maxdepth 1 \( -name ".attach_pid$vm" -o -name '.opjit-agent-*' \) 2>/dev/null); [ -n "$litter" ]; }
+	no_more() { ! attach_litter "$@"; }
+	attach_litter "$@" && [[ $litter != *.attach_pid* ]] && wait_for 20 no_more "$@"
+	is '' "$litter" "$what: nothing is left behind"
+}
 # jdks: the home of each JDK on this machine.
 jdks() {
 	local d
