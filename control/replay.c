@@ -75,6 +75,7 @@ static void copy_images(struct pipeline *p, const char *log, const char *session
 	    (a.st_dev != b.st_dev || a.st_ino != b.st_ino)) {
 		account_each_image(pipeline_account(p), copy_image, &c);
 		(void)copy_file(c.from, "kallsyms", c.to, "kallsyms");
+		(void)copy_file(c.from, "vdso", c.to, "vdso");
 	}
 	if (c.missing)
 		msg_warn("%" PRIu64 " images of JIT code are not beside the log; their samples have no names", c.missing);

@@ -256,6 +256,7 @@ static int flush(struct run *r)
 	int e;
 
 	(void)live_save_images(r->live);
+	(void)live_save_vdso(r->o->session_dir);
 	if (pipeline_totals(r->pipeline)->kernel) {
 		e = live_save_kallsyms(NULL, r->o->session_dir);
 		if (e < 0 && e != -EPERM)

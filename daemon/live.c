@@ -541,6 +541,8 @@ void live_stats(const struct live *l, struct live_stats *ret)
 	}
 }
 
+#define VDSO_MAX ((size_t)1 << 20)
+
 int live_save_kallsyms(const char *root, const char *session_dir)
 {
 	AUTO_STRBUF path = STRBUF_INIT, text = STRBUF_INIT;
@@ -567,4 +569,24 @@ int live_save_kallsyms(const char *root, const char *session_dir)
 	strbuf_reset(&path);
 	strbuf_addf(&path, "%s/kallsyms", session_dir);
 	return path.error ? -ENOMEM : io_replace(path.buf, text.buf, kept, 0644);
+}
+
+int live_save_vdso(const char *session_dir)
+{
+	AUTO_STRBUF path = STRBUF_INIT, maps = STRBUF_INIT;
+	const char *line, *at;
+	uint64_t start, end;
+	int r;
+
+	strbuf_addf(&path, "%s/vdso", session_dir);
+	if (path.error || access(path.buf, F_OK) == 0)
+		return path.error;
+	if ((r = io_slurp(AT_FDCWD, "/proc/self/maps", &maps)) < 0)
+		return r;
+	line = at = strstr(strbuf_str(&maps), "[vdso]");
+	while (line && line > maps.buf && line[-1] != '\n')
+		line--;
+	if (!at || sscanf(line, "%" SCNx64 "-%" SCNx64 " r", &start, &end) != 2 || end <= start || end - start > VDSO_MAX)
+		return -ENOENT;
+	return io_replace(path.buf, (const void *)(uintptr_t)start, (size_t)(end - start), 0644);
 }

@@ -69,6 +69,7 @@ static int flush(struct opd *d)
 	if (!d->pipeline)
 		return 0;
 	(void)live_save_images(d->live);
+	(void)live_save_vdso(d->session_dir);
 	/* Reading the kernel's symbols takes it a tenth of a second: not at each flush. */
 	if (pipeline_totals(d->pipeline)->kernel && !d->kallsyms_saved)
 		d->kallsyms_saved = live_save_kallsyms(NULL, d->session_dir) != -ENOSPC;

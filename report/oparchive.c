@@ -149,7 +149,8 @@ static int take_image(struct archive *a, const struct session *s, const struct s
 	int r = session_image_path(s, f, &now);
 
 	if (r == -ENOENT) {
-		if (f->kind != SESSION_ANON) {
+		/* The kernel's symbols are in kallsyms; its image is seldom there, and nothing but disassembly wants it. */
+		if (f->kind == SESSION_FILE || f->kind == SESSION_JIT) {
 			a->missing++;
 			if (a->verbose)
 				msg_warn("%s: not found", f->image);
@@ -200,7 +201,7 @@ static int take_session(struct archive *a, const char *name)
 
 static int take_rest(struct archive *a)
 {
-	static const char *const names[] = { "kallsyms", "modules" };
+	static const char *const names[] = { "kallsyms", "vdso", "modules" };
 	AUTO_STRBUF path = STRBUF_INIT, info = STRBUF_INIT;
 	int r = 0;
 

@@ -331,7 +331,7 @@ static int64_t row_words(struct strpool *p, const struct query *q, const struct 
 	/* the process of a JIT or anonymous image differs from run to run */
 	strbuf_addf(&sb, "%s\n%.*s\n%s", q->apps[r->app].name,
 		    m->kind == SESSION_JIT || m->kind == SESSION_ANON ? (int)strcspn(m->label, "(") : (int)strlen(m->label),
-		    m->label, m->kind == SESSION_ANON ? "" : r->name);
+		    m->label, m->kind == SESSION_ANON && !q->opts.by_symbol ? "" : r->name);
 	return sb.error ? sb.error : strpool_id(p, strbuf_str(&sb), sb.len);
 }
 

@@ -86,6 +86,20 @@ int64_t symbols_name_id(struct symbols *y, const char *name)
 	return strpool_id(&y->names, name, strlen(name));
 }
 
+/* The session's copy of what the kernel maps into 64-bit processes, if f is samples of it. NULL otherwise. */
+static char *vdso_path(const struct symbols *y, const struct session_file *f)
+{
+	AUTO_STRBUF path = STRBUF_INIT;
+	struct stat st;
+
+	if (!y->session || strcmp(f->image, "[vdso]") != 0 || f->start <= UINT32_MAX)
+		return NULL;
+	strbuf_addf(&path, "%s/vdso", session_dir(y->session));
+	if (path.error || stat(path.buf, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->end - f->start)
+		return NULL;
+	return strbuf_steal(&path);
+}
+
 struct sym_image *symbols_image(struct symbols *y, const struct session_file *f)
 {
 	AUTO_STRBUF key = STRBUF_INIT;
@@ -124,6 +138,8 @@ struct sym_image *symbols_image(struct symbols *y, const struct session_file *f)
 			img->path = strdup(f->image);
 		else if (!session_image_path(y->session, f, &path))
 			img->path = strbuf_steal(&path);
+	} else if (f->kind == SESSION_ANON) {
+		img->path = vdso_path(y, f);
 	}
 	img->number = y->n_images;
 	y->images[y->n_images++] = img;
@@ -213,6 +229,7 @@ static void image_open(struct sym_image *img)
 		img->error = img->path ? elfsyms_open(img) : -ENOENT;
 		break;
 	case SESSION_ANON:
+		img->error = img->path ? elfsyms_open(img) : 0;
 		break;
 	}
 	if (!img->error)
@@ -316,7 +333,7 @@ static uint64_t vma_of(const struct sym_image *img, uint64_t key)
 {
 	if (img->kind == SESSION_KERNEL)
 		return img->base + key;
-	for (size_t i = 0; i < img->n_segments && img->kind == SESSION_FILE; i++) { /* executable ones stand in front */
+	for (size_t i = 0; i < img->n_segments && img->kind != SESSION_JIT; i++) { /* executable ones stand in front */
 		const struct sym_segment *g = &img->segments[i];
 
 		if (key >= g->offset && key - g->offset < g->filesz)

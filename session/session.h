@@ -9,7 +9,7 @@
  *	DIR/samples/gen-N/names             ophd: every path and name
  *	DIR/samples/gen-N/stacks, stacks.db ophd of frames (parent = caller) and opdb node -> samples
  *	DIR/samples/gen-N/info              text, key=value: events, cpu type, times, totals, processes, quality
- *	DIR/jit/INSTANCE/N.jo               images of JIT code; DIR/kallsyms; DIR/log/events.opel
+ *	DIR/jit/INSTANCE/N.jo               images of JIT code; DIR/kallsyms; DIR/vdso; DIR/log/events.opel
  *
  * IMAGE is {root}/path, {kern}/name, {jit}/INSTANCE/N.jo or {anon:NAME}/TGID.0xSTART.0xEND.
  */

@@ -188,6 +188,41 @@ run operf -e no_such_event_xyz -d s21 ./burn 10
 is 1 "$status" 'an event that does not exist: refused'
 like err 'no_such_event_xyz' 'and named'
 
+# --- what the kernel maps into each process
+cat >clock.c <<'END'
+#include <time.h>
+int main(void)
+{
+	struct timespec t;
+	for (int i = 0; i < 20000000; i++)
+		clock_gettime(CLOCK_MONOTONIC, &t);
+	return 0;
+}
+END
+vdso() { opreport -l --session-dir="$1" 2>report.err | grep -a '\[vdso\]' >report; }
+in_vdso=' \[vdso\] [^ ]+ range:[-0-9a-fx]+\) [a-z_]*clock_gettime$'
+if gcc -O2 -o clock clock.c 2>/dev/null && grep -q '\[vdso\]' /proc/self/maps; then
+	run operf -d s22 ./clock
+	vdso s22
+	like report "$in_vdso" '[vdso]: the function by its name'
+	oparchive -o arch -d s22 >out 2>err
+	unlike err 'not here' 'nothing is missed in an archive that has the symbols of all there was'
+	opreport -l archive:arch 2>report.err | grep -a '\[vdso\]' >report
+	like report "$in_vdso" '[vdso]: in an archive, too'
+	rm s22/vdso
+	vdso s22
+	unlike report clock_gettime '[vdso]: by what the session keeps'
+	if gcc -m32 -O2 -o clock32 clock.c 2>/dev/null && { ./clock32; } 2>/dev/null; then
+		run operf -d s23 ./clock32
+		vdso s23
+		unlike report clock_gettime '[vdso] of a 32-bit process is another: no name of this one'
+	else
+		skip 'no 32-bit programs here'
+	fi
+else
+	skip 'no compiler, or no [vdso] here'
+fi
+
 # --- an ordinary user
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
