@@ -4,10 +4,14 @@
 /*
  * Loads a JVMTI agent into a running HotSpot JVM through its dynamic attach protocol; no JDK tool is needed.
  *
- * How it goes: a file .attach_pid<N> in the target's working directory or /tmp asks for the listener, SIGQUIT wakes
+ * How it goes: a file .attach_pid<N> in the target's /tmp or working directory asks for the listener, SIGQUIT wakes
  * the VM, which then listens on the UNIX socket /tmp/.java_pid<N>; N is the pid as the target sees itself, and paths
  * are the target's, reached through /proc/PID/root. The VM accepts only its own effective uid and gid or root's, so the work is
  * done in a child process that takes over the target's ids and waits there: nothing here blocks or changes the caller.
+ *
+ * SIGQUIT is sent once, to a VM that is asked by nobody else: one that finds nobody asking, or that listens already, answers it with a
+ * thread dump on the program's output. So of an attempt that is given up before the VM reacts, .attach_pid<N> stays, until the next
+ * attempt. The file is made in /tmp where that is possible.
  *
  * The agent must be readable at the target's end. Where it is not (another mount namespace, a directory closed to the
  * target's user), it is copied into the target's /tmp, owned by the target, and removed again once it is loaded.

@@ -314,3 +314,32 @@ void jvmflag_restore(const struct jvmflag *f)
 	if (!jvmflag_is_set(f))
 		poke(f, f->origin_word | ORIGIN_COMMAND_LINE, f->origin_word);
 }
+
+bool jvmflag_asked(pid_t pid, const char *name)
+{
+	static const char *const files[] = { "environ", "cmdline" };
+	bool on = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		AUTO_STRBUF sb = STRBUF_INIT_CAP(4 << 20);
+		char path[64], plus[96], minus[96];
+
+		snprintf(plus, sizeof(plus), "-XX:+%s", name);
+		snprintf(minus, sizeof(minus), "-XX:-%s", name);
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, files[i]);
+		if (io_slurp(AT_FDCWD, path, &sb) < 0)
+			continue;
+		for (size_t at = 0; at < sb.len; at += strlen(sb.buf + at) + 1) {
+			const char *word = sb.buf + at;
+
+			if (i == 0 && strncmp(word, "JAVA_TOOL_OPTIONS=", 18) && strncmp(word, "JDK_JAVA_OPTIONS=", 17) &&
+			    strncmp(word, "_JAVA_OPTIONS=", 14))
+				continue;
+			if (strstr(word, plus))
+				on = true;
+			if (strstr(word, minus))
+				on = false;
+		}
+	}
+	return on;
+}

@@ -8,7 +8,7 @@
  * Why it is written to as well: JDK 21 and later print a warning on the program's stderr when an agent is attached, unless
  * EnableDynamicAgentLoading was given on the command line. Marking the flag's origin as "command line" for the time of the
  * attach keeps the program's output what it was. One 4-byte word is changed, only if it reads exactly as a flag at its
- * default does, and put back.
+ * default does, and put back, unless the VM gives no answer: it may load the agent later.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,6 +27,8 @@ int jvmflag_read(struct jvmflag *ret, pid_t pid, const char *name);
 bool jvmflag_is_set(const struct jvmflag *f);
 /* As if given on the command line. 0 or -errno, -EBUSY if it changed meanwhile. */
 int jvmflag_mark_set(const struct jvmflag *f);
+/* Where a flag cannot be read: whether +NAME was asked for, on the command line or in the environment. The last of + and - wins. */
+bool jvmflag_asked(pid_t pid, const char *name);
 /* Back to what jvmflag_read saw. */
 void jvmflag_restore(const struct jvmflag *f);
 

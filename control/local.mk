@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # How agents get into virtual machines: the attach protocol, and whom to give what.
 noinst_LTLIBRARIES += control/libagents.la
-control_libagents_la_SOURCES = control/attach.h control/attach.c control/hidden.h control/hidden.c control/agents.h control/agents.c \
-	control/jvmflag.h control/jvmflag.c
+control_libagents_la_SOURCES = control/attach.h control/attach-impl.h control/attach.c control/attach-child.c control/hidden.h control/hidden.c \
+	control/agents.h control/agents.c control/jvmflag.h control/jvmflag.c
 control_libagents_la_CPPFLAGS = $(AM_CPPFLAGS) -DAGENTDIR='"$(libdir)"'
 control_libagents_la_LIBADD = lib/libbase.la $(LIBELF_LIBS)
 

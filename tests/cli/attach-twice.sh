@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# SIGQUIT asks a JVM for its attach listener, and where nothing asks for that any more, or the listener is there by now, it is
+# answered with a thread dump on the program's output. So: given up at any moment, and several at once, the output stays.
+. "$(dirname "$0")/lib.sh"
+agent=$build/agents/jvmti/.libs/libjvmti_oprofile.so
+attach=$build/tests/tools/attach
+[ -f "$agent" ] || skip_all "configured --without-jvmti"
+[ -n "$(jdks)" ] || skip_all "no JDK here"
+agent=$(readlink -f "$agent")
+cd "$work" || exit 1
+# start: $jvm is up, and has no listener yet.
+start() {
+	rm -f stop
+	"$java" -cp classes Spin "$work/stop" >target.out 2>target.err & jvm=$!
+	later $jvm
+	wait_for 60 up
+}
+# shellcheck disable=SC2317
+up() { grep -qs '^VM Periodic' "/proc/$jvm/task/"*/comm; }
+end() { touch stop; wait $jvm; is '0 spun' "$? $(cat target.out target.err)" "$1: the program notices nothing"; }
+for jdk in $(jdks); do
+	name=$(basename "$jdk") java=$jdk/bin/java
+	rm -rf classes && mkdir classes
+	"$jdk/bin/javac" -g -d classes "$src/tests/java/Spin.java" || { fail "$name: javac"; continue; }
+	for ms in 1 2 5 10 20 30 40; do
+		start
+		timeout 30 "$attach" "$jvm" "$agent" "dir=$OPJIT_DIR" $ms >out 2>&1
+		sleep 0.3
+		run timeout 30 "$attach" "$jvm" "$agent" "dir=$OPJIT_DIR"
+		like out '^loaded: ' "$name, given up after $ms ms: the next attempt loads it"
+		no_attach_litter "$name, given up after $ms ms" "$jvm" /tmp "$work"
+		end "$name, given up after $ms ms"
+		rm -rf "${OPJIT_DIR:?}"/*-*
+	done
+	for _ in 1 2 3; do
+		start
+		for i in 1 2 3 4 5 6; do timeout 30 "$attach" "$jvm" "$agent" "dir=$OPJIT_DIR" >out.$i 2>&1 & tries[i]=$!; done
+		wait "${tries[@]}"
+		is 6 "$(cat out.* | grep -c '^loaded: ')" "$name, six at once: each loads it"
+		no_attach_litter "$name, six at once" "$jvm" /tmp "$work"
+		end "$name, six at once"
+		rm -rf "${OPJIT_DIR:?}"/*-*
+	done
+done
+done_testing
