@@ -390,7 +390,7 @@ static void test_image(void)
 
 static void write_file(const char *path, const void *data, size_t len)
 {
-	AUTO_CLOSE int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	if (fd < 0 || io_write_full(fd, data, len) < 0)
 		abort();
