@@ -97,6 +97,46 @@ bool names_v8(const char *raw, struct names_v8 *ret)
 	return true;
 }
 
+/* PHP's `JIT$A::f` and `TRACE-7$A::f$12`: what the trace of line 12 is of, and its number as the other tracers have theirs. */
+static bool fold_php(struct strbuf *sb, const char *raw)
+{
+	const char *name, *end;
+
+	if (starts(raw, "JIT$") && raw[4] && raw[4] != '$') {
+		strbuf_addstr(sb, raw + 4);
+		return true;
+	}
+	if (!starts(raw, "TRACE-") || !digits(raw + 6) || raw[6 + digits(raw + 6)] != '$')
+		return false;
+	name = raw + 6 + digits(raw + 6) + 1;
+	end = strrchr(name, '$');
+	if (!end || end == name || !digits(end + 1) || end[1 + digits(end + 1)])
+		return false;
+	strbuf_addf(sb, "%.*s:%s [trace %.*s]", (int)(end - name), name, end + 1, (int)digits(raw + 6), raw + 6);
+	return true;
+}
+
+/* Erlang's `$module:function/arity`, and the piece in front of it. The VM's own code is `$global::what`. */
+static bool fold_erlang(struct strbuf *sb, const char *raw)
+{
+	static const char prologue[] = "-CodeInfoPrologue";
+	size_t len = strlen(raw);
+	const char *slash;
+
+	if (starts(raw, "$global::") && raw[9]) {
+		strbuf_addstr(sb, raw + 1);
+		return true;
+	}
+	if (len > sizeof(prologue) && !strcmp(raw + len - (sizeof(prologue) - 1), prologue))
+		len -= sizeof(prologue) - 1;
+	slash = memrchr(raw, '/', len);
+	if (*raw != '$' || !slash || slash - raw < 4 || !memchr(raw + 1, ':', (size_t)(slash - raw - 2)) || !digits(slash + 1) ||
+	    slash + 1 + digits(slash + 1) != raw + len)
+		return false;
+	strbuf_add(sb, raw + 1, len - 1);
+	return true;
+}
+
 void names_fold(struct strbuf *sb, const char *raw)
 {
 	static const char *const numbered[] = { /* a number follows that is drawn anew in each run */
@@ -106,6 +146,8 @@ void names_fold(struct strbuf *sb, const char *raw)
 	struct names_v8 v8;
 	const char *s = raw;
 
+	if (fold_php(sb, raw) || fold_erlang(sb, raw))
+		return;
 	/* Which compiler made it is no part of the function's name: its code of all tiers is one row. */
 	if (names_v8(raw, &v8)) {
 		s = v8.name;

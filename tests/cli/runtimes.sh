@@ -101,6 +101,7 @@ else
 fi
 if command -v php >/dev/null && php -m 2>/dev/null | grep -q 'Zend OPcache'; then
 	try 'PHP' php $php_jit hot.php
+	like "$work/report" ' twice:[0-9]+ \[trace [0-9]+\]$' 'PHP: functions by their names'
 	if [ -n "$long" ]; then
 		late 'PHP' map_there php $php_jit -d opcache.jit_debug=16 hot.php 1500
 		contained 'PHP' "php $php_jit hot.php 600"
@@ -110,6 +111,8 @@ else
 fi
 if command -v erlc >/dev/null && [ -d /usr/lib/erlang/releases/25 ]; then
 	erlc hot.erl && try 'Erlang' erl -noshell -s hot main
+	like "$work/report" ' hot:twice/3$' 'Erlang: functions by their names'
+	unlike "$work/report" 'CodeInfoPrologue' 'Erlang: what stands in front of a function is part of it'
 	if [ -n "$long" ]; then
 		late 'Erlang' map_there erl +JPperf map -noshell -s hot main 60
 		export ERL_FLAGS='+JPperf map' # an Erlang that something else starts has to be told: an older one would not start with it
