@@ -522,15 +522,15 @@ static struct verdict *judge(const struct target *t, struct verdict *v, char *an
 static void clean_up(struct target *t)
 {
 	const int dirs[] = { t->tmp_fd, t->cwd_fd };
-	bool keep;
+	bool done;
 
 	if (t->flag_marked)
 		jvmflag_restore(&t->flag);
 	/* Asked, and no answer yet: it must still find the file when it wakes. Who attaches next takes it away. */
-	keep = t->asked && !t->reached && target_look(t) == 0 && !strchr("ZX", t->state);
+	done = t->reached || (t->asked && (target_look(t) < 0 || strchr("ZX", t->state)));
 	ids_of_target(t);
-	for (size_t i = 0; i < ARRAY_SIZE(dirs) && !keep; i++)
-		if (dirs[i] >= 0)
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		if (dirs[i] >= 0 && (done || (!t->asked && dirs[i] == t->attach_dir)))
 			unlinkat(dirs[i], t->attach_name, 0);
 	if (t->copy_name[0])
 		unlinkat(t->tmp_fd, t->copy_name, 0);

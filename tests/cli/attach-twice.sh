@@ -9,10 +9,10 @@ attach=$build/tests/tools/attach
 [ -n "$(jdks)" ] || skip_all "no JDK here"
 agent=$(readlink -f "$agent")
 cd "$work" || exit 1
-# start: $jvm is up, and has no listener yet.
+# start [OPTION…]: $jvm is up, and has no listener yet.
 start() {
 	rm -f stop
-	"$java" -cp classes Spin "$work/stop" >target.out 2>target.err & jvm=$!
+	"$java" "$@" -cp classes Spin "$work/stop" >target.out 2>target.err & jvm=$!
 	later $jvm
 	wait_for 60 up
 }
@@ -33,6 +33,27 @@ for jdk in $(jdks); do
 		end "$name, given up after $ms ms"
 		rm -rf "${OPJIT_DIR:?}"/*-*
 	done
+	# Files that others left: of now, and of a while ago.
+	start
+	file=/tmp/.attach_pid$jvm
+	: >"$file"
+	run timeout 30 "$attach" "$jvm" "$agent" "dir=$OPJIT_DIR" 1000
+	like out "^ETIMEDOUT: .*which stays: .attach_pid$jvm" "$name, somebody else asks: waited for, not signalled again"
+	check "$name, somebody else asks: his file stays" test -e "$file"
+	touch -d '2 minutes ago' "$file"
+	run timeout 30 "$attach" "$jvm" "$agent" "dir=$OPJIT_DIR"
+	like out '^loaded: ' "$name, a file of a while ago is in nobody's way"
+	no_attach_litter "$name, a file of a while ago" "$jvm" /tmp "$work"
+	end "$name, files of others"
+	start -XX:+DisableAttachMechanism
+	file=/tmp/.attach_pid$jvm
+	: >"$file"
+	run timeout 30 "$attach" "$jvm" "$agent" "dir=$OPJIT_DIR"
+	like out '^EOPNOTSUPP: ' "$name, attach disabled: refused"
+	check "$name, attach disabled: another's file is left alone" test -e "$file"
+	rm -f "$file"
+	end "$name, attach disabled"
+	rm -rf "${OPJIT_DIR:?}"/*-*
 	for _ in 1 2 3; do
 		start
 		for i in 1 2 3 4 5 6; do timeout 30 "$attach" "$jvm" "$agent" "dir=$OPJIT_DIR" >out.$i 2>&1 & tries[i]=$!; done
