@@ -26,6 +26,21 @@ struct elf_view { /* what one pass over the section headers finds */
 	bool dwarf;
 };
 
+uint64_t elf_file_room(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? 0 : (uint64_t)st.st_size;
+}
+
+bool elf_room_take(uint64_t *room, const GElf_Shdr *sh)
+{
+	if (sh->sh_size > *room)
+		return false;
+	*room -= sh->sh_size;
+	return true;
+}
+
 static void view_note(struct elf_view *v, Elf_Scn *scn)
 {
 	Elf_Data *d = elf_getdata(scn, NULL);
@@ -56,8 +71,9 @@ static void view_debuglink(struct elf_view *v, Elf_Scn *scn)
 	memcpy(&v->debuglink_crc, (char *)d->d_buf + ALIGN_UP(n, (size_t)4), 4);
 }
 
-static void view_scan(struct elf_view *v, Elf *elf)
+static void view_scan(struct elf_view *v, Elf *elf, int fd)
 {
+	uint64_t room = elf_file_room(fd);
 	size_t strndx = 0;
 	Elf_Scn *scn = NULL;
 
@@ -74,9 +90,9 @@ static void view_scan(struct elf_view *v, Elf *elf)
 			v->symtab = scn;
 		else if (sh.sh_type == SHT_DYNSYM)
 			v->dynsym = scn;
-		else if (sh.sh_type == SHT_NOTE)
+		else if (sh.sh_type == SHT_NOTE && elf_room_take(&room, &sh))
 			view_note(v, scn);
-		else if (sh.sh_type == SHT_PROGBITS && name && !strcmp(name, ".gnu_debuglink"))
+		else if (sh.sh_type == SHT_PROGBITS && name && !strcmp(name, ".gnu_debuglink") && elf_room_take(&room, &sh))
 			view_debuglink(v, scn);
 		else if (sh.sh_type == SHT_PROGBITS && name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
 			v->dwarf = true;
@@ -200,7 +216,7 @@ static bool try_debug(struct sym_image *img, const struct elf_view *v, const cha
 		return false;
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (elf && elf_kind(elf) == ELF_K_ELF) {
-		view_scan(&dv, elf);
+		view_scan(&dv, elf, fd);
 		if (v->build_id_len ? v->build_id_len == dv.build_id_len && !memcmp(v->build_id, dv.build_id, dv.build_id_len) :
 				      crc_matches(fd, v->debuglink_crc)) {
 			/* libelf reads lazily: the descriptor stays open until the image is closed */
@@ -283,7 +299,7 @@ static int add_tables(struct sym_image *img, const struct elf_view *v)
 	if (v->symtab)
 		return add_table(img, img->elf, v->symtab);
 	if (img->debug_elf) {
-		view_scan(&dv, img->debug_elf);
+		view_scan(&dv, img->debug_elf, img->debug_fd);
 		if (dv.symtab && !add_table(img, img->debug_elf, dv.symtab))
 			return 0;
 	}
@@ -308,7 +324,7 @@ int elfsyms_open(struct sym_image *img)
 	r = read_segments(img);
 	if (r < 0)
 		return r;
-	view_scan(&v, img->elf);
+	view_scan(&v, img->elf, img->fd);
 	/* A binary may have kept its symbols and given away its lines. */
 	if ((!v.symtab || !v.dwarf) && img->kind == SESSION_FILE && (v.build_id_len || v.debuglink[0]))
 		find_debug(img, &v);

@@ -12,12 +12,13 @@
 
 #define RELOCS_MAX ((size_t)16 << 20)
 #define LOOKS_MAX ((size_t)16 << 20) /* symbols looked at for the sake of stubs of indirect functions */
+#define TEXT_MAX ((size_t)64 << 20)  /* bytes of names: any number of stubs may share one */
 
 struct plt {
 	struct sym_image *img;
 	struct u64map slots; /* address -> number of the symbol, or FUNCTION | address of an indirect function */
 	Elf_Data *dynsym;    /* NULL = none */
-	size_t dynstr, looks;
+	size_t dynstr, looks, text;
 };
 #define FUNCTION (UINT64_C(1) << 63)
 
@@ -52,6 +53,7 @@ static int add_slots(struct plt *p, Elf_Scn *scn, const GElf_Shdr *sh)
 static const char *name_of(struct plt *p, uint64_t slot)
 {
 	const uint64_t *v = u64map_get(&p->slots, slot);
+	const struct sym *best = NULL, *at = p->img->syms;
 	GElf_Sym s;
 
 	if (!v)
@@ -59,16 +61,24 @@ static const char *name_of(struct plt *p, uint64_t slot)
 	if (!(*v & FUNCTION))
 		return *v <= INT32_MAX && gelf_getsym(p->dynsym, (int)*v, &s) ?
 			       elf_strptr(p->img->elf, p->dynstr, s.st_name) : NULL;
+	/* Of several, the one that the function itself has (sym_image_finish): memcpy, not its local memcpy_ifunc. */
 	for (size_t i = 0; i < p->img->n && p->looks < LOOKS_MAX; i++, p->looks++)
-		if (p->img->syms[i].start == (*v & ~FUNCTION))
-			return p->img->syms[i].name;
-	return NULL;
+		if (at[i].start == (*v & ~FUNCTION) && (!best || at[i].rank > best->rank ||
+							(at[i].rank == best->rank && strcmp(at[i].name, best->name) < 0)))
+			best = &at[i];
+	return best ? best->name : NULL;
+}
+
+/* The stubs of static programs have half the room, and GNU ld tells so by nothing but their alignment. */
+static size_t step_of(const GElf_Shdr *sh)
+{
+	return sh->sh_entsize == 8 || (!sh->sh_entsize && sh->sh_addralign == 8) ? 8 : 16;
 }
 
 static int add_stubs(struct plt *p, Elf_Scn *scn, const GElf_Shdr *sh)
 {
 	Elf_Data *d = elf_getdata(scn, NULL);
-	size_t step = sh->sh_entsize == 8 ? 8 : 16;
+	size_t step = step_of(sh);
 
 	for (size_t at = 0; d && at + step <= d->d_size; at += step) {
 		const uint8_t *code = (const uint8_t *)d->d_buf + at;
@@ -84,6 +94,8 @@ static int add_stubs(struct plt *p, Elf_Scn *scn, const GElf_Shdr *sh)
 			name = name_of(p, sh->sh_addr + at + i + 6 + (uint64_t)(int64_t)far);
 			if (!name || !*name)
 				break;
+			if ((p->text += strlen(name)) > TEXT_MAX)
+				return 0;
 			w = sym_word_new(p->img, name, strlen(name), "@plt");
 			if (!w)
 				return -ENOMEM;
@@ -99,6 +111,7 @@ static int add_stubs(struct plt *p, Elf_Scn *scn, const GElf_Shdr *sh)
 
 static int each_section(struct plt *p, bool stubs)
 {
+	uint64_t room = elf_file_room(p->img->fd);
 	size_t strndx = 0;
 	Elf_Scn *scn = NULL;
 	int r = 0;
@@ -111,10 +124,10 @@ static int each_section(struct plt *p, bool stubs)
 		if (!gelf_getshdr(scn, &sh))
 			continue;
 		name = elf_strptr(p->img->elf, strndx, sh.sh_name);
-		if (!stubs && sh.sh_type == SHT_RELA && (sh.sh_flags & SHF_ALLOC))
+		if (!stubs && sh.sh_type == SHT_RELA && (sh.sh_flags & SHF_ALLOC) && elf_room_take(&room, &sh))
 			r = add_slots(p, scn, &sh);
 		else if (stubs && sh.sh_type == SHT_PROGBITS && (sh.sh_flags & SHF_EXECINSTR) && name &&
-			 (!strcmp(name, ".iplt") || !strncmp(name, ".plt", 4)))
+			 (!strcmp(name, ".iplt") || !strncmp(name, ".plt", 4)) && elf_room_take(&room, &sh))
 			r = add_stubs(p, scn, &sh);
 	}
 	return r;

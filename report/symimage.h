@@ -73,6 +73,12 @@ int sym_image_finish(struct sym_image *img);
 /* A text that lives as long as the image: len bytes and what comes after them. NULL: no memory. */
 struct sym_word *sym_word_new(struct sym_image *img, const char *s, size_t len, const char *after);
 
+/*
+ * Sections that share their bytes would make one file's reading as long as its headers' number times its size. So who reads
+ * many of them takes their sizes out of that of the file: false if a section's is not there any more.
+ */
+uint64_t elf_file_room(int fd);
+bool elf_room_take(uint64_t *room, const GElf_Shdr *sh);
 /* Stubs of calls into other files, as NAME@plt. dynsym may be NULL. */
 int pltsyms_add(struct sym_image *img, Elf_Scn *dynsym);
 int elfsyms_open(struct sym_image *img);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "jitconv/saveimage.h"
 #include "lib/io.h"
@@ -484,6 +485,103 @@ static void test_damaged_plt(const char *from)
 	ok(at, "a damaged file's stubs: 200 ways, none of them ends us");
 }
 
+struct plt_file { /* what is in a file of stubs */
+	unsigned int sections, stubs, step; /* sections: all with the same bytes */
+	uint64_t entsize, align;
+	size_t name_len;
+	bool indirect; /* each slot is filled by a resolver */
+};
+
+static size_t put(struct strbuf *sb, const void *data, size_t len)
+{
+	while (sb->len % 16)
+		strbuf_addch(sb, 0);
+	strbuf_add(sb, data, len);
+	return sb->len - len;
+}
+
+/* Writes it: stub i at 0x1000 + i * step jumps through the slot at 0x100000 + 8 * i. */
+static void write_plt_file(const char *path, const struct plt_file *p)
+{
+	static const char words[] = "\0.plt\0.rela.plt";
+	Elf64_Ehdr eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN, .e_machine = EM_X86_64,
+			  .e_version = 1, .e_ehsize = sizeof(eh), .e_shentsize = sizeof(Elf64_Shdr), .e_shstrndx = 1,
+			  .e_shnum = (uint16_t)(5 + p->sections) };
+	Elf64_Sym syms[] = { { 0 }, { .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) },
+			     /* a resolver's name in its own file, and that of the function */
+			     { .st_name = 1, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC), .st_shndx = 5, .st_value = 0x500000, .st_size = 9 },
+			     { .st_name = 2, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC), .st_shndx = 5, .st_value = 0x500000, .st_size = 9 } };
+	AUTO_FREE Elf64_Shdr *sh = calloc(5 + p->sections, sizeof(*sh));
+	AUTO_STRBUF sb = STRBUF_INIT, code = STRBUF_INIT, rela = STRBUF_INIT, names = STRBUF_INIT;
+
+	strbuf_addch(&names, 0);
+	for (size_t i = 0; i < p->name_len; i++)
+		strbuf_addch(&names, 'f');
+	strbuf_addch(&names, 0);
+	for (unsigned int i = 0; i < p->stubs; i++) {
+		uint8_t stub[16] = { 0xff, 0x25 };
+		int32_t far = (int32_t)(0x100000 + 8 * i - (0x1000 + p->step * i + 6));
+		Elf64_Rela r = { .r_offset = 0x100000 + 8 * i, .r_info = ELF64_R_INFO(1, R_X86_64_JUMP_SLOT) };
+
+		if (p->indirect)
+			r = (Elf64_Rela){ .r_offset = r.r_offset, .r_info = R_X86_64_IRELATIVE, .r_addend = 0x500000 };
+		memcpy(stub + 2, &far, 4);
+		strbuf_add(&code, stub, p->step);
+		strbuf_add(&rela, &r, sizeof(r));
+	}
+	put(&sb, &eh, sizeof(eh));
+	sh[1] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = put(&sb, words, sizeof(words)), .sh_size = sizeof(words) };
+	sh[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = put(&sb, names.buf, names.len), .sh_size = names.len };
+	sh[3] = (Elf64_Shdr){ .sh_type = SHT_DYNSYM, .sh_offset = put(&sb, syms, sizeof(syms)), .sh_size = sizeof(syms), .sh_link = 2,
+			      .sh_entsize = sizeof(*syms) };
+	sh[4] = (Elf64_Shdr){ .sh_name = 6, .sh_type = SHT_RELA, .sh_flags = SHF_ALLOC, .sh_offset = put(&sb, rela.buf, rela.len),
+			      .sh_size = rela.len, .sh_entsize = sizeof(Elf64_Rela) };
+	sh[5] = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = 0x1000,
+			      .sh_offset = put(&sb, code.buf, code.len), .sh_size = code.len, .sh_entsize = p->entsize,
+			      .sh_addralign = p->align };
+	for (unsigned int i = 1; i < p->sections; i++)
+		sh[5 + i] = sh[5];
+	eh.e_shoff = put(&sb, sh, (5 + p->sections) * sizeof(*sh));
+	memcpy(sb.buf, &eh, sizeof(eh));
+	if (sb.error || io_replace(path, sb.buf, sb.len, 0600) < 0)
+		abort();
+}
+
+static void test_plt_files(void)
+{
+	struct plt_file p = { .sections = 1, .stubs = 5, .step = 8, .align = 8, .name_len = 3, .indirect = true };
+	AUTO_STRBUF path = STRBUF_INIT;
+	struct session_file f = { .kind = SESSION_FILE, .tgid = -1, .tid = -1, .cpu = -1 };
+	const struct sym *v;
+	struct symbols *y;
+	unsigned int good = 0;
+	clock_t began;
+	size_t n;
+
+	strbuf_addf(&path, "%s/stubs", root);
+	f.image = path.buf;
+	write_plt_file(path.buf, &p);
+	is_int(0, symbols_new(&y, NULL, NULL), "a static program's stubs");
+	v = sym_all(symbols_image(y, &f), &n);
+	for (size_t i = 0; i < n; i++)
+		good += v[i].start == 0x1000 + 8 * i && v[i].end == v[i].start + 8 && !strcmp(v[i].name, "ff@plt");
+	is_int(5, good, "are of 8 bytes, as their alignment alone tells, and have the name that the function has outside");
+	symbols_free(y);
+	p = (struct plt_file){ .sections = 2000, .stubs = 4000, .step = 16, .entsize = 16, .align = 16, .name_len = 3 };
+	write_plt_file(path.buf, &p);
+	is_int(0, symbols_new(&y, NULL, NULL), "2000 sections with one body");
+	began = clock();
+	sym_all(symbols_image(y, &f), &n);
+	ok(clock() - began < 2 * CLOCKS_PER_SEC, "are no work of 8 million stubs");
+	symbols_free(y);
+	p = (struct plt_file){ .sections = 1, .stubs = 4000, .step = 16, .entsize = 16, .align = 16, .name_len = 1 << 20 };
+	write_plt_file(path.buf, &p);
+	is_int(0, symbols_new(&y, NULL, NULL), "4000 stubs with one name of a megabyte");
+	sym_all(symbols_image(y, &f), &n);
+	ok(n >= 60 && n < 80, "are no 4 gigabytes of names");
+	symbols_free(y);
+}
+
 static void is_shown(enum names_style style, const char *want)
 {
 	struct query_opts o = { .session_dir = session_path, .by_symbol = true, .style = style };
@@ -557,6 +655,7 @@ int main(void)
 	test_plt("/usr/bin/gdb"); /* C++ */
 	test_damaged_plt("/bin/bash");
 #endif
+	test_plt_files();
 	test_raw_names();
 	test_spec();
 	test_image();
