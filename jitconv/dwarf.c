@@ -103,13 +103,13 @@ static uint32_t file_number(struct dwarf_gen *g, const char *path, size_t len)
 	return id < 0 ? 0 : (uint32_t)id + 1;
 }
 
-static void use_strings(struct dwarf_gen *g, const char *strings)
+static void use_strings(struct dwarf_gen *g, const struct seal_region *r)
 {
-	if (g->strings == strings)
+	if (g->strings == r->strings && !r->own_strings)
 		return;
 	u64map_done(&g->name_cache);
 	u64map_done(&g->file_cache);
-	g->strings = strings;
+	g->strings = r->strings;
 }
 
 static uint32_t table_file(struct dwarf_gen *g, const struct seal_region *r, uint32_t offset)
@@ -415,7 +415,7 @@ int dwarf_gen_region(struct dwarf_gen *g, const struct seal_region *r)
 		return 0;
 	*low = MIN(*low, r->offset);
 	*high = MAX(*high, r->offset + r->size);
-	use_strings(g, r->strings);
+	use_strings(g, r);
 	ret = r->inlines_len ? inl_read(&x, r) : 0;
 	if (ret == -ENOMEM)
 		return ret;

@@ -452,7 +452,7 @@ static int save_event(void *arg, const struct jit_event *in)
 	strbuf_add(&s->text, e.code, e.code_len);
 	r = (struct seal_region){ .offset = e.image_offset, .size = e.size, .name = e.name, .name_len = e.name_len,
 				  .lines = e.lines, .lines_len = e.lines_len, .strings = e.strings, .strings_len = e.strings_len,
-				  .eh_frame = e.eh_frame, .eh_frame_len = e.eh_frame_len };
+				  .own_strings = true, .eh_frame = e.eh_frame, .eh_frame_len = e.eh_frame_len };
 	return s->lines_follow ? hold(s, &r, e.id) : seal_add(s->seal, &r);
 }
 

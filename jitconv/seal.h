@@ -35,6 +35,7 @@ struct seal_region {
 	size_t lines_len, inlines_len, unwind_len;
 	const char *strings;
 	size_t strings_len;
+	bool own_strings;        /* another region's may stand at the same address */
 	/* Instead of unwind: .eh_frame as another JIT wrote it, to lie behind the code at the next multiple of 8. */
 	const void *eh_frame;
 	size_t eh_frame_len;

@@ -96,6 +96,20 @@ if command -v perl >/dev/null; then
 		a=$(nm op.jo | awk -v n="method$n" '$3 == n { print $1 }')
 		like <(addr2line -e op.jo "0x${a:0:15}2") "a.java:3$n\$" "the line of method $n is kept"
 	done
+	# perf's jitdump has the paths of each load's lines with it: whatever their lengths and order, they stay with it.
+	perl -e 'sub rec { my ($id, $body) = @_; pack("L2 Q a*", $id, 16 + length $body, 1e9, $body) }
+		print pack("L2 L L L L Q Q", 0x4A695444, 1, 40, 62, 0, 7, 0, 0);
+		my @files = (["a.js", "b.js"], ["b.js", "a.js"], ["/x/c.mjs", "a.js"], ["d", "e"], ["a.js", "a.js"]);
+		for my $n (1 .. 5) { my $a = 0x1000 * $n; my $f = $files[$n - 1];
+			print rec(2, pack("Q2 (Q L2 Z*)2", $a, 2, $a, 10 * $n, 0, $f->[0], $a + 4, 10 * $n + 1, 0, $f->[1]));
+			print rec(0, pack("L2 Q4 Z* a*", 7, 7, $a, $a, 8, $n, "load$n", "CODECODE")); }' >perf.dump
+	run opjitconv -o perf.jo perf.dump
+	is 0 "$status" "perf's jitdump is converted"
+	for n in 1 2 3 4 5; do
+		a=$(nm perf.jo | awk -v n="load$n" '$3 == n { print $1 }')
+		addr2line -e perf.jo "0x$a" "0x${a:0:15}4" | sed 's,.*/,,'
+	done | paste -sd' ' >got
+	is 'a.js:10 b.js:11 b.js:20 a.js:21 c.mjs:30 a.js:31 d:40 e:41 a.js:50 a.js:51' "$(cat got)" 'each load has the files of its own lines'
 else
 	skip 'no perl here'
 fi
