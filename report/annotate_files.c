@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Samples by source file and line. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/io.h"
@@ -171,9 +173,29 @@ static int try_read(const char *dir, const char *path, struct strbuf *text)
 	return io_read_all(fd, text);
 }
 
+/* The path in a URL of a file, as V8 names an ES module's; NULL if url is none. */
+static char *path_of_url(const char *url)
+{
+	AUTO_STRBUF sb = STRBUF_INIT;
+
+	if (strncmp(url, "file:///", 8))
+		return NULL;
+	for (const char *s = url + 7; *s; s++) {
+		unsigned int c = 0;
+
+		if (*s == '%' && isxdigit((unsigned char)s[1]) && isxdigit((unsigned char)s[2]) && sscanf(s, "%%%2x", &c) == 1 && c)
+			s += 2;
+		else
+			c = (unsigned char)*s;
+		strbuf_addch(&sb, (char)c);
+	}
+	return strbuf_steal(&sb);
+}
+
 int annotate_read_source(const struct annotate *a, const char *path, struct strbuf *text)
 {
-	const char *rest = path;
+	AUTO_FREE char *plain = path_of_url(path);
+	const char *rest = path = plain ? plain : path;
 
 	for (size_t i = 0; i < a->base.n; i++) {
 		size_t n = strlen(a->base.v[i]);

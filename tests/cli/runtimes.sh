@@ -88,6 +88,19 @@ if command -v node >/dev/null; then
 	find /tmp -maxdepth 1 -name 'perf-*.map' -newer "$work/maps.before" -user "$(id -u)" -exec grep -q hot.js {} \; -delete
 	like <(readelf -wF "$work"/s/jit/*/0.jo 2>/dev/null) 'rbp\+16' 'what it says of stacks is in the image'
 	rm -f jit-*.dump isolate-*
+	# V8 names an ES module by its URL, where others stand by their paths.
+	mkdir m
+	echo 'export function spun(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s } // here' >'m/a b.mjs'
+	echo "import { spun } from './a b.mjs'; let t = 0; for (const end = Date.now() + 700; Date.now() < end;) t += spun(1e6); console.log(t)" >m/main.mjs
+	for how in --perf-prof --perf-basic-prof; do
+		rm -rf "$work/s"
+		run timeout 300 operf --session-dir="$work/s" node $how m/main.mjs
+		opannotate --session-dir="$work/s" --source >"$work/report" 2>"$work/report.err"
+		like "$work/report" '^ +[0-9]+ +[0-9.]+ :export function spun.* // here' "$how: the source of a module is found, though it has a space in its name"
+		unlike "$work/report.err" 'mjs' 'and nothing is said of it'
+		rm -f jit-*.dump isolate-*
+	done
+	rm -rf m
 	if [ -n "$long" ]; then
 		try 'node from a shell' sh -c 'node hot.js; exit 0'
 		late 'node' map_there node --perf-basic-prof-only-functions hot.js 1500
