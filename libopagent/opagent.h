@@ -57,7 +57,8 @@ int op_minor_version(void);
  * Structs that are passed start with their size: set it to sizeof(struct …) and zero the rest
  * (= { .size = sizeof(x) }); fields that a later version adds are then absent for it. Functions return 0 or
  * -errno: -EINVAL (a bad argument or struct size), -ENOMEM, -ENOSPC (disk full: the name was kept, the bytes were
- * not), -EFBIG (over the size cap: likewise), -ESHUTDOWN (closed, or the directory cannot be made).
+ * not), -EFBIG (over the size cap: likewise), -EMFILE (the process has fewer than eight descriptors left; two are kept), -ESHUTDOWN
+ * (closed, or the directory cannot be made).
  */
 struct opagent; /* an open handle; several in one process share one instance */
 

@@ -11,6 +11,8 @@
 #include "libopagent/core.h"
 
 #define DEFAULT_ROOT "/var/lib/oprofile/jit"
+/* We keep two. From a program that has next to none left nothing is taken: it may fail for want of one that it had without us. */
+#define FDS_LEFT 8
 
 /* Environment of a program that runs with another user's rights is not believed. */
 static const char *env(const char *name)
@@ -34,7 +36,7 @@ static int root_open(const char *path, bool make, bool asked)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (asked ? 0 : O_NOFOLLOW));
 	if (fd < 0)
 		return -errno;
-	r = sys_stat(fd, &uid, &mode);
+	r = (uint64_t)fd + FDS_LEFT > sys_fd_limit() ? -EMFILE : sys_stat(fd, &uid, &mode);
 	if (!r && !asked && uid != geteuid() && !(uid == 0 && (!(mode & 022) || mode & S_ISVTX)))
 		r = -EPERM;
 	if (r < 0) {

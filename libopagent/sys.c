@@ -136,12 +136,15 @@ int sys_stat(int fd, uint32_t *uid, uint32_t *mode)
 	return 0;
 }
 
-uint64_t sys_file_limit(void)
+static uint64_t soft_limit(int which)
 {
 	struct rlimit limit;
 
-	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+	return getrlimit(which, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
 }
+
+uint64_t sys_file_limit(void) { return soft_limit(RLIMIT_FSIZE); }
+uint64_t sys_fd_limit(void) { return soft_limit(RLIMIT_NOFILE); }
 
 int sys_truncate(int fd, uint64_t len)
 {

@@ -25,6 +25,8 @@ int sys_stat(int fd, uint32_t *uid, uint32_t *mode);
 int sys_truncate(int fd, uint64_t len);
 /* RLIMIT_FSIZE; UINT64_MAX = none. */
 uint64_t sys_file_limit(void);
+/* RLIMIT_NOFILE, likewise. */
+uint64_t sys_fd_limit(void);
 /*
  * Makes sure that the file system has the blocks, so that touching a mapping of them cannot raise SIGBUS; the size
  * of the file does not change (the caller set it). Where the file system cannot reserve, writes zeros.

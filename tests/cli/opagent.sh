@@ -147,10 +147,11 @@ OPJIT_LOG=/dev/stderr run sh -c "ulimit -n 3; exec '$poster' 100 dir='$work/jit'
 cat >"$work/nofd.c" <<'C'
 #include <stdio.h>
 #include <sys/resource.h>
+#include <stdlib.h>
 #include "libopagent/opagent.h"
-int main(void)
+int main(int argc, char **argv)
 {
-	struct rlimit l = { 0, 0 };
+	struct rlimit l = { strtoul(argv[1], NULL, 10), 64 };
 	struct opagent *a;
 	setrlimit(RLIMIT_NOFILE, &l);
 	printf("open %d\n", opagent_open(&a, NULL));
@@ -158,11 +159,17 @@ int main(void)
 }
 C
 gcc -I"$src" "$work/nofd.c" -o "$work/nofd" -L"$build/libopagent/.libs" -lopagent
-OPJIT_LOG=/dev/stderr LD_LIBRARY_PATH=$build/libopagent/.libs run "$work/nofd"
+OPJIT_LOG=/dev/stderr LD_LIBRARY_PATH=$build/libopagent/.libs run "$work/nofd" 0
 like "$work/out" '^open -' 'no descriptor left: fails cleanly'
 is 0 "$status" 'no descriptor left: and the program runs on'
 like "$work/err" 'too many open files' 'no descriptor left: the log says it'
 is 1 "$(wc -l <"$work/err")" 'no descriptor left: in one line'
+fresh
+OPJIT_DIR=$work/jit LD_LIBRARY_PATH=$build/libopagent/.libs run "$work/nofd" 10
+like "$work/out" '^open -' 'only a few descriptors left: none is taken'
+is '' "$(ls "$work/jit")" 'only a few descriptors left: nothing is made'
+OPJIT_DIR=$work/jit LD_LIBRARY_PATH=$build/libopagent/.libs run "$work/nofd" 20
+like "$work/out" '^open 0' 'some descriptors left: it works'
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	fresh
 	mkdir "$work/theirs"; chown 1234 "$work/theirs"
