@@ -573,13 +573,14 @@ int live_save_kallsyms(const char *root, const char *session_dir)
 
 int live_save_vdso(const char *session_dir)
 {
-	AUTO_STRBUF path = STRBUF_INIT, maps = STRBUF_INIT;
+	AUTO_STRBUF path = STRBUF_INIT, maps = STRBUF_INIT, old = STRBUF_INIT_CAP(VDSO_MAX);
+	AUTO_CLOSE int fd = -1;
 	const char *line, *at;
 	uint64_t start, end;
 	int r;
 
 	strbuf_addf(&path, "%s/vdso", session_dir);
-	if (path.error || access(path.buf, F_OK) == 0)
+	if (path.error)
 		return path.error;
 	if ((r = io_slurp(AT_FDCWD, "/proc/self/maps", &maps)) < 0)
 		return r;
@@ -588,5 +589,9 @@ int live_save_vdso(const char *session_dir)
 		line--;
 	if (!at || sscanf(line, "%" SCNx64 "-%" SCNx64 " r", &start, &end) != 2 || end <= start || end - start > VDSO_MAX)
 		return -ENOENT;
+	/* The directory may be older than the kernel that runs. */
+	fd = io_open_regular(AT_FDCWD, path.buf, O_RDONLY);
+	if (fd >= 0 && !io_read_all(fd, &old) && old.len == end - start && !memcmp(old.buf, (const void *)(uintptr_t)start, old.len))
+		return 0;
 	return io_replace(path.buf, (const void *)(uintptr_t)start, (size_t)(end - start), 0644);
 }

@@ -45,7 +45,7 @@ void live_stats(const struct live *l, struct live_stats *ret);
 
 /* Copies the text symbols of PROC/kallsyms to DIR/kallsyms. -EPERM: the kernel hides the addresses. */
 int live_save_kallsyms(const char *proc_root, const char *session_dir);
-/* Copies the code that the kernel maps into each process, an ELF file, to DIR/vdso, once. -ENOENT: there is none. */
+/* Copies the code that the kernel maps into each process, an ELF file, to DIR/vdso, unless it is there. -ENOENT: there is none. */
 int live_save_vdso(const char *session_dir);
 
 #endif

@@ -212,6 +212,9 @@ if gcc -O2 -o clock clock.c 2>/dev/null && grep -q '\[vdso\]' /proc/self/maps; t
 	rm s22/vdso
 	vdso s22
 	unlike report clock_gettime '[vdso]: by what the session keeps'
+	head -c "$(stat -c %s arch/vdso)" /dev/zero >s22/vdso
+	run operf -a -d s22 ./clock
+	check 'added to a session that was begun under another kernel: it keeps the one of this' cmp s22/vdso arch/vdso
 	if gcc -m32 -O2 -o clock32 clock.c 2>/dev/null && { ./clock32; } 2>/dev/null; then
 		run operf -d s23 ./clock32
 		vdso s23
