@@ -59,11 +59,13 @@ import java.nio.file.*;
 
 public class Late {
 	static int spin(int n) { int s = 0; for (int i = 0; i < n; i++) s = s * 31 + i; return s; }
+	static long cpu() { return ProcessHandle.current().info().totalCpuDuration().get().toMillis(); }
 	public static void main(String[] args) throws Exception {
 		int s = 0;
-		for (long end = System.nanoTime() + 20_000_000_000L, more = 0; System.nanoTime() < end; ) {
+		long more = 0;
+		for (long end = System.nanoTime() + 60_000_000_000L; System.nanoTime() < end && (more == 0 || cpu() < more); ) {
 			for (int i = 0; i < 1000; i++) s ^= spin(20000);
-			if (more == 0 && new String(Files.readAllBytes(Paths.get("/proc/self/maps"))).contains("/ring")) more = end = System.nanoTime() + 200_000_000L;
+			if (more == 0 && new String(Files.readAllBytes(Paths.get("/proc/self/maps"))).contains("/ring")) more = cpu() + 200;
 		}
 		System.out.println(s);
 	}

@@ -61,9 +61,9 @@ if [ -n "$jdk" ] && [ -n "$agent" ]; then
 	mkdir "$work/c"
 	"$jdk/bin/javac" -d "$work/c" "$src/tests/java/Spin.java"
 	# Whatever happens the program ends when its file appears.
-	(for _ in $(seq 600); do grep -q instructions "$work/err" 2>/dev/null && break; sleep 0.2; done; touch "$work/stop") &
+	(for _ in $(seq 1500); do grep -q instructions "$work/err" 2>/dev/null && break; sleep 0.2; done; touch "$work/stop") &
 	later $!
-	run timeout 150 optrace -o "$work/j.rst" --jit-only --limit 12000 \
+	run timeout 400 optrace -o "$work/j.rst" --jit-only --limit 12000 \
 		"$jdk/bin/java" -agentpath:"$agent" -cp "$work/c" Spin "$work/stop"
 	like "$work/out" '^spun$' 'Java: the program runs on and ends'
 	trconv -nv "$work/j.rst" >"$work/jt" 2>&1

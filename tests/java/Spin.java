@@ -16,7 +16,7 @@ public final class Spin {
 	}
 	public static void main(String[] args) throws Exception {
 		java.io.File stop = new java.io.File(args[0]);
-		long end = System.nanoTime() + 120_000_000_000L;
+		long end = System.nanoTime() + 600_000_000_000L;
 		while (!stop.exists() && System.nanoTime() < end) {
 			for (int i = 0; i < 50; i++)
 				sink += work(20000);
