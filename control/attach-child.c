@@ -222,15 +222,34 @@ static bool is_asked(const struct target *t, int dir)
 	       time(NULL) - st.st_mtime < ASKED_S && time(NULL) >= st.st_mtime;
 }
 
+/*
+ * Whether another user's file stands in the working directory, where the VM looks first, and nowhere else then: it would answer with a
+ * thread dump. One that its user may take away is.
+ */
+static bool is_barred(const struct target *t)
+{
+	struct stat st;
+
+	for (int tries = 0; tries < 2; tries++) {
+		if (t->cwd_fd < 0 || fstatat(t->cwd_fd, t->attach_name, &st, 0) < 0 || st.st_uid == t->uid || !st.st_uid)
+			return false;
+		unlinkat(t->cwd_fd, t->attach_name, 0);
+	}
+	return true;
+}
+
 static int make_attach_file(struct target *t)
 {
 	const int dirs[] = { t->tmp_fd, t->cwd_fd };
-	int err = -ENOENT;
+	int err = -EEXIST;
+	bool barred;
 
 	ids_of_target(t);
 	for (size_t i = 0; i < ARRAY_SIZE(dirs) && !t->asked; i++)
 		t->asked = dirs[i] >= 0 && is_asked(t, dirs[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(dirs) && !t->asked && t->attach_dir < 0; i++) {
+	barred = !t->asked && is_barred(t);
+	/* Where /tmp is read-only the VM cannot make its socket either. */
+	for (size_t i = 0; i < ARRAY_SIZE(dirs) && !t->asked && !barred && t->attach_dir < 0 && err != -EROFS; i++) {
 		int fd;
 		if (dirs[i] < 0)
 			continue;

@@ -9,10 +9,11 @@ attach=$build/tests/tools/attach
 [ -n "$(jdks)" ] || skip_all "no JDK here"
 agent=$(readlink -f "$agent")
 cd "$work" || exit 1
+as=()
 # start [OPTION…]: $jvm is up, and has no listener yet.
 start() {
 	rm -f stop
-	"$java" "$@" -cp classes Spin "$work/stop" >target.out 2>target.err & jvm=$!
+	"${as[@]}" "$java" "$@" -cp classes Spin "$work/stop" >target.out 2>target.err & jvm=$!
 	later $jvm
 	wait_for 60 up
 }
@@ -63,5 +64,36 @@ for jdk in $(jdks); do
 		end "$name, six at once"
 		rm -rf "${OPJIT_DIR:?}"/*-*
 	done
+	if [ "$(id -u)" != 0 ] || ! unshare -m setpriv --reuid=65534 --clear-groups test -x "$java"; then
+		skip "$name: another user's VM, and namespaces, need root"
+		continue
+	fi
+	# The VM looks into its working directory first, and for its own or root's file: another's there makes it print.
+	as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	start
+	as=()
+	: >".attach_pid$jvm"
+	chown 1 ".attach_pid$jvm"
+	run timeout 30 "$attach" "$jvm" "$agent" "dir=$OPJIT_DIR"
+	like out "^EEXIST: cannot make .attach_pid$jvm in the working directory" "$name, the file is another user's: refused"
+	rm ".attach_pid$jvm"
+	run timeout 30 "$attach" "$jvm" "$agent" "dir=$OPJIT_DIR"
+	like out '^loaded: ' "$name: and loaded once it is gone"
+	end "$name, the file is another user's"
+	rm -rf "${OPJIT_DIR:?}"/*-*
+	# Without a socket there is nobody to talk to: it is said at once, and nothing is left in the working directory.
+	here=$(mktemp -d /var/tmp/opjit-cli-XXXXXX)
+	cp classes/*.class "$here"
+	# shellcheck disable=SC2016
+	unshare -m sh -c 'mount -t tmpfs -o ro none /tmp && cd "$1" && exec "$0" Spin stop' "$java" "$here" >target.out 2>target.err & jvm=$!
+	later $jvm
+	wait_for 60 up
+	run timeout 30 "$attach" "$jvm" "$agent" "dir=$OPJIT_DIR"
+	like out '^EROFS: .*Read-only' "$name, a read-only /tmp: said"
+	is '' "$(find "$here" -name '.attach*')" "$name, a read-only /tmp: nothing is left"
+	touch "$here/stop"
+	wait $jvm
+	is '0 spun' "$? $(cat target.out target.err)" "$name, a read-only /tmp: the program notices nothing"
+	rm -rf "$here"
 done
 done_testing
