@@ -2,6 +2,7 @@
 /* Which session directories a query reads. */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "report/query.h"
@@ -177,6 +178,17 @@ static int find_base(struct query *q, const char **archive, char **base, struct 
 	return 0;
 }
 
+/* Each image that is looked into keeps its file open, and a session may have more of them than the usual limit. */
+static void raise_nofile(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) < 0 || rl.rlim_cur == rl.rlim_max)
+		return;
+	rl.rlim_cur = rl.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &rl);
+}
+
 int query_sources_open(struct query *q, struct strbuf *why)
 {
 	const struct spec_list *names = &q->spec.of[SPEC_SESSION];
@@ -185,6 +197,7 @@ int query_sources_open(struct query *q, struct strbuf *why)
 	struct session *s = NULL;
 	int r;
 
+	raise_nofile();
 	r = find_base(q, &archive, &base, why);
 	if (r < 0)
 		return r;

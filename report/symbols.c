@@ -2,13 +2,17 @@
 #include "report/symbols.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/io.h"
 #include "report/symimage.h"
 #include "report/text.h"
+
+#define VDSO_MAX (1 << 20)
 
 int symbols_new(struct symbols **ret, struct session *s, const struct symbols_opts *o)
 {
@@ -95,7 +99,8 @@ static char *vdso_path(const struct symbols *y, const struct session_file *f)
 	if (!y->session || strcmp(f->image, "[vdso]") != 0 || f->start <= UINT32_MAX)
 		return NULL;
 	strbuf_addf(&path, "%s/vdso", session_dir(y->session));
-	if (path.error || stat(path.buf, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->end - f->start)
+	if (path.error || stat(path.buf, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->end - f->start ||
+	    st.st_size > VDSO_MAX)
 		return NULL;
 	return strbuf_steal(&path);
 }
@@ -214,6 +219,15 @@ static void add_tiers(struct sym_image *img)
 	}
 }
 
+/* There is one for each process, all of the same small file: none keeps it open. */
+static void keep_in_memory(struct sym_image *img)
+{
+	if (img->fd < 0 || (img->elf && elf_cntl(img->elf, ELF_C_FDREAD) < 0))
+		return;
+	close(img->fd);
+	img->fd = -1;
+}
+
 static void image_open(struct sym_image *img)
 {
 	if (img->opened)
@@ -230,6 +244,7 @@ static void image_open(struct sym_image *img)
 		break;
 	case SESSION_ANON:
 		img->error = img->path ? elfsyms_open(img) : 0;
+		keep_in_memory(img);
 		break;
 	}
 	if (!img->error)
@@ -373,13 +388,20 @@ bool sym_offset(struct sym_image *img, uint64_t vma, uint64_t *offset)
 
 int64_t sym_code(struct sym_image *img, uint64_t vma, void *buf, size_t len)
 {
+	AUTO_CLOSE int again = -1;
 	uint64_t offset;
 	ssize_t n;
+	int fd;
 
-	if (!sym_offset(img, vma, &offset) || img->fd < 0)
+	if (!sym_offset(img, vma, &offset))
+		return -ENOENT;
+	if (img->fd < 0 && img->kind == SESSION_ANON && img->path)
+		again = io_open_regular(AT_FDCWD, img->path, O_RDONLY);
+	fd = again < 0 ? img->fd : again;
+	if (fd < 0)
 		return -ENOENT;
 	do
-		n = pread(img->fd, buf, len, (off_t)offset);
+		n = pread(fd, buf, len, (off_t)offset);
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : n;
 }

@@ -537,4 +537,22 @@ run opreport $S -l
 is 0 "$status" 'a lost image costs names'
 like err '0.jo.*no symbols' 'and is told'
 is 1850 "$(opreport $S -l -n 2>/dev/null | sum)" 'but no samples'
+# --- more images than files may be open
+{
+	printf 'session\t%s\ncpu\ttimer\t2000\nevent\t0\tcpu-clock\ttimer\t0\t997\t0\t1\n' "$work/many"
+	for i in $(seq 0 2 198); do
+		printf 'file\tjit\t%d-00aa/0.jo\t/usr/bin/java\tjava\t0\t%d\t-1\t-1\t0\t0\nadd\t%d\t4112\t5\n' "$i" "$i" "$i"
+		printf 'file\tanon\t[vdso]\t/usr/bin/java\tjava\t0\t%d\t-1\t-1\t0x7f0000000000\t0x7f0000002000\nadd\t%d\t4112\t5\n' "$i" $((i + 1))
+	done
+	printf 'flush\n'
+	for i in $(seq 0 2 198); do printf 'jo\t%s\nsym\t0\t64\tmethod\nend\n' "$work/many/jit/$i-00aa/0.jo"; done
+	printf 'jo\t%s\nsym\t0\t64\tclock\nend\n' "$work/many/vdso"
+} >script
+check 'a session of many processes is made' "$build/tests/tools/mksession" <script
+truncate -s 8192 many/vdso
+(ulimit -Sn 50; opreport -l --session-dir=many) >out 2>err
+is '100 100' "$(grep -c ' method$' out) $(grep -c ' clock$' out)" 'more images than the limit of open files: all have their names'
+rm -rf many/jit
+(ulimit -n 50; opreport -l --session-dir=many) >out 2>err
+is 100 "$(grep -c ' clock$' out)" 'and the vdso of any number of processes is open once at most'
 done_testing
