@@ -213,13 +213,31 @@ static int connect_socket(const struct target *t)
 	return err == ECONNREFUSED || err == ENOENT || err == EAGAIN ? -EAGAIN : -err;
 }
 
-/* Whether somebody asked already, not long ago, and the VM has not seen it yet. */
+/* Seconds since it began; 0 if that cannot be read. */
+static int64_t age_of(pid_t pid)
+{
+	AUTO_STRBUF sb = STRBUF_INIT_CAP(4096);
+	struct timespec now;
+	char path[64];
+	const char *p;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	p = io_slurp(AT_FDCWD, path, &sb) < 0 ? NULL : strrchr(strbuf_str(&sb), ')');
+	for (int i = 0; p && i < 20; i++) /* the 22nd field */
+		p = strchr(p + 1, ' ');
+	return p && !clock_gettime(CLOCK_BOOTTIME, &now) ? now.tv_sec - strtoll(p, NULL, 10) / sysconf(_SC_CLK_TCK) : 0;
+}
+
+/* Whether somebody asked this process already, not long ago, and it has not seen it yet. */
 static bool is_asked(const struct target *t, int dir)
 {
 	struct stat st;
+	int64_t age;
 
-	return fstatat(dir, t->attach_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && st.st_uid == t->uid &&
-	       time(NULL) - st.st_mtime < ASKED_S && time(NULL) >= st.st_mtime;
+	if (fstatat(dir, t->attach_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || st.st_uid != t->uid)
+		return false;
+	age = time(NULL) - st.st_mtime;
+	return age >= 0 && age < ASKED_S && age <= age_of(t->pid) + 1;
 }
 
 /*
@@ -641,14 +659,14 @@ static bool request(struct target *t, struct verdict *v, const char *agent, cons
 
 /*
  * One of us at a time: who comes second finds the listener there, and the VM's flag as it was. False if the other one takes too
- * long. Where there are no such locks, without.
+ * long. The lock is of a file that nobody else can open, so that nobody else can hold it; where we cannot either, without.
  */
 static bool lock_target(struct target *t)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d", (int)t->pid);
-	t->lock_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)t->pid);
+	t->lock_fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (t->lock_fd >= 0 && flock(t->lock_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
 		if (time_is_up(t))
 			return false;

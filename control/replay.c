@@ -33,7 +33,7 @@ static int copy_file(int from_dir, const char *from, int to_dir, const char *to)
 {
 	AUTO_STRBUF sb = STRBUF_INIT_CAP((size_t)2 << 30);
 	AUTO_CLOSE int fd = -1;
-	int r = io_slurp(from_dir, from, &sb);
+	int r = io_slurp_regular(from_dir, from, &sb);
 
 	if (r < 0)
 		return r;
@@ -122,7 +122,7 @@ static void options_beside(const char *log, struct strbuf *text)
 	const char *slash = strrchr(log, '/');
 
 	strbuf_addf(&path, "%.*s/options", slash ? (int)(slash - log) : 1, slash ? log : ".");
-	(void)io_slurp(AT_FDCWD, strbuf_str(&path), text);
+	(void)io_slurp_regular(AT_FDCWD, strbuf_str(&path), text);
 }
 
 static int replay(struct operf *o, struct pipeline *p, int fd)

@@ -221,6 +221,13 @@ int io_remove_tree(int dirfd, const char *path, uint64_t *bytes, uint64_t *files
 	return remove_tree(dirfd, path, bytes, files, 0);
 }
 
+int io_slurp_regular(int dirfd, const char *path, struct strbuf *sb)
+{
+	AUTO_CLOSE int fd = io_open_regular(dirfd, path, O_RDONLY);
+
+	return fd < 0 ? fd : io_read_all(fd, sb);
+}
+
 int io_open_regular(int dirfd, const char *path, int flags)
 {
 	struct stat st;

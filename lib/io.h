@@ -32,6 +32,8 @@ int io_mkdirs(const char *path, mode_t mode);
 int io_remove_tree(int dirfd, const char *path, uint64_t *bytes, uint64_t *files);
 /* Opens a regular file that somebody else may have put there: O_NOFOLLOW|O_NONBLOCK; -ENXIO if it is not regular. */
 int io_open_regular(int dirfd, const char *path, int flags);
+/* All of such a file, as io_slurp. */
+int io_slurp_regular(int dirfd, const char *path, struct strbuf *sb);
 /*
  * As io_open_regular, with rootfd as the root directory: no link, absolute or not, leads out of it. For files of a process
  * in a container: rootfd is /proc/PID/root, opened with O_PATH while the process lived.

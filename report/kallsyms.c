@@ -63,7 +63,7 @@ static int read_all(struct symbols *y)
 	int r;
 
 	strbuf_addf(&path, "%s/kallsyms", session_dir(y->session));
-	r = io_slurp(AT_FDCWD, strbuf_str(&path), &y->kallsyms);
+	r = io_slurp_regular(AT_FDCWD, strbuf_str(&path), &y->kallsyms);
 	if (r < 0)
 		return r;
 	if (!y->kallsyms.len)

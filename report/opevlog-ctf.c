@@ -439,7 +439,7 @@ static int read_metadata(const char *dir, struct evlog_meta *anchor)
 	int ret;
 
 	strbuf_addf(&path, "%s/metadata", dir);
-	ret = io_slurp(AT_FDCWD, strbuf_str(&path), &text);
+	ret = io_slurp_regular(AT_FDCWD, strbuf_str(&path), &text);
 	if (ret < 0)
 		return msg_errno(ret, "%s: no trace in the Common Trace Format", strbuf_str(&path));
 	uuid = strstr(strbuf_str(&text), "uuid = \"");

@@ -46,6 +46,13 @@ for jdk in $(jdks); do
 	like out '^loaded: ' "$name, a file of a while ago is in nobody's way"
 	no_attach_litter "$name, a file of a while ago" "$jvm" /tmp "$work"
 	end "$name, files of others"
+	start
+	file=/tmp/.attach_pid$jvm
+	: >"$file"
+	touch -d '30 seconds ago' "$file"
+	run timeout 30 "$attach" "$jvm" "$agent" "dir=$OPJIT_DIR"
+	like out '^loaded: ' "$name, a file of a process that had this number before: nor is that"
+	end "$name, a file of a process before"
 	start -XX:+DisableAttachMechanism
 	file=/tmp/.attach_pid$jvm
 	: >"$file"

@@ -537,6 +537,10 @@ run opreport $S -l
 is 0 "$status" 'a lost image costs names'
 like err '0.jo.*no symbols' 'and is told'
 is 1850 "$(opreport $S -l -n 2>/dev/null | sum)" 'but no samples'
+rm s/kallsyms && mkfifo s/kallsyms s/vdso
+run timeout 20 opreport $S -l
+is 0 "$status" "a FIFO in place of the kernel's symbols, or of the vdso: no hang"
+is 1850 "$(timeout 20 opreport $S -l -n 2>/dev/null | sum)" 'and no samples are lost for it'
 # --- more images than files may be open
 {
 	printf 'session\t%s\ncpu\ttimer\t2000\nevent\t0\tcpu-clock\ttimer\t0\t997\t0\t1\n' "$work/many"
