@@ -25,7 +25,7 @@ bool names_v8(const char *raw, struct names_v8 *ret);
 
 /* 0, or -EINVAL for a word that is none of none, normal, smart. */
 int names_style_parse(const char *word, enum names_style *ret);
-/* Appends raw without the numbers that VMs draw anew in each run. */
+/* Appends raw without the numbers that VMs draw anew in each run, and without what V8, PHP and Erlang put around a name. */
 void names_fold(struct strbuf *sb, const char *raw);
 /* Appends the VM's own name, Lcom/acme/Foo;baz(I)V, from the readable one and the signature. */
 void names_raw(struct strbuf *sb, const char *name, const char *descriptor);
