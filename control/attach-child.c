@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * HotSpot's dynamic attach protocol, spoken in a child process (control/attach.c is its parent). The request is the protocol's version 1, which JDK 8 to 25
- * understand: "1\0" command "\0" three arguments each with "\0"; the answer is a status line and text up to the end.
+ * HotSpot's dynamic attach protocol, spoken in a child process (control/attach.c is its parent). The request is the protocol's
+ * version 1, which JDK 8 to 25 understand: "1\0" command "\0" three arguments each with "\0"; the answer is a status line and
+ * text up to the end.
  *
  * As root, directories and the VM's flags are looked at as root, since the target's user need not be allowed to look
  * into /proc/PID; files are made, the agent is looked for and the socket is connected with the target's ids, so that nothing happens
@@ -27,7 +28,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "control/hidden.h"
