@@ -12,6 +12,7 @@
 #include "jitconv/source.h"
 #include "lib/io.h"
 #include "lib/msg.h"
+#include "session/session.h"
 
 #define MAX_SOURCES 8192
 #define RETRIES 20
@@ -541,8 +542,6 @@ void live_stats(const struct live *l, struct live_stats *ret)
 	}
 }
 
-#define VDSO_MAX ((size_t)1 << 20)
-
 int live_save_kallsyms(const char *root, const char *session_dir)
 {
 	AUTO_STRBUF path = STRBUF_INIT, text = STRBUF_INIT;
@@ -573,7 +572,7 @@ int live_save_kallsyms(const char *root, const char *session_dir)
 
 int live_save_vdso(const char *session_dir)
 {
-	AUTO_STRBUF path = STRBUF_INIT, maps = STRBUF_INIT, old = STRBUF_INIT_CAP(VDSO_MAX);
+	AUTO_STRBUF path = STRBUF_INIT, maps = STRBUF_INIT, old = STRBUF_INIT_CAP(SESSION_VDSO_MAX);
 	AUTO_CLOSE int fd = -1;
 	const char *line, *at;
 	uint64_t start, end;
@@ -587,7 +586,7 @@ int live_save_vdso(const char *session_dir)
 	line = at = strstr(strbuf_str(&maps), "[vdso]");
 	while (line && line > maps.buf && line[-1] != '\n')
 		line--;
-	if (!at || sscanf(line, "%" SCNx64 "-%" SCNx64 " r", &start, &end) != 2 || end <= start || end - start > VDSO_MAX)
+	if (!at || sscanf(line, "%" SCNx64 "-%" SCNx64 " r", &start, &end) != 2 || end <= start || end - start > SESSION_VDSO_MAX)
 		return -ENOENT;
 	/* The directory may be older than the kernel that runs. */
 	fd = io_open_regular(AT_FDCWD, path.buf, O_RDONLY);

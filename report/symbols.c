@@ -12,8 +12,6 @@
 #include "report/symimage.h"
 #include "report/text.h"
 
-#define VDSO_MAX (1 << 20)
-
 int symbols_new(struct symbols **ret, struct session *s, const struct symbols_opts *o)
 {
 	struct symbols *y = calloc(1, sizeof(*y));
@@ -100,7 +98,7 @@ static char *vdso_path(const struct symbols *y, const struct session_file *f)
 		return NULL;
 	strbuf_addf(&path, "%s/vdso", session_dir(y->session));
 	if (path.error || stat(path.buf, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->end - f->start ||
-	    st.st_size > VDSO_MAX)
+	    st.st_size > SESSION_VDSO_MAX)
 		return NULL;
 	return strbuf_steal(&path);
 }

@@ -33,6 +33,8 @@ struct session_file { /* identifies one sample file */
 	uint64_t start, end;   /* SESSION_ANON: the range */
 };
 
+#define SESSION_VDSO_MAX (1 << 20) /* bytes of DIR/vdso; a longer one is neither written nor read */
+
 struct session_event {
 	const char *name, *desc;
 	uint64_t count, freq;  /* one of them 0 */
