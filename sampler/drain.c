@@ -303,6 +303,8 @@ int sampler_drain(struct sampler *s, ev_sink_fn *sink, void *arg)
 		r = drain_ring(s, &s->rings[i], sink, arg);
 	if (r >= 0)
 		r = track_pending(s, t, sink, arg);
+	if (r >= 0)
+		track_forget(s);
 	if (r >= 0 && settle)
 		r = settle_lost(s, t, sink, arg);
 	for (size_t i = 0; r >= 0 && i < s->n_rings; i++) {

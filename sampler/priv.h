@@ -42,6 +42,7 @@ struct sampler_ring {
 
 struct known_proc {
 	uint64_t start_time;
+	uint64_t since_ns;    /* of its last fork, exec or first sight */
 	uint32_t exec_count;
 	int32_t ppid, nspid;
 	uint32_t uid;
@@ -49,7 +50,7 @@ struct known_proc {
 	char *exe, *app;
 };
 
-struct pending { int32_t pid; uint64_t time_ns; };
+struct pid_at { int32_t pid; uint64_t time_ns; };
 
 struct sampler {
 	struct sampler_opts o;
@@ -84,8 +85,10 @@ struct sampler {
 	uint32_t *free_known;
 	size_t n_free, room_free;
 	int32_t last_pid;     /* known for sure */
-	struct pending *pending; /* pids seen in samples only */
+	struct pid_at *pending; /* pids seen in samples only */
 	size_t n_pending, room_pending;
+	struct pid_at *exits; /* those that the drain before saw first, n_exits_before of them */
+	size_t n_exits, n_exits_before, room_exits;
 	struct perfrec_parser parser;
 	uint8_t *bounce;
 	struct order { uint64_t time_ns, at; } *order;
@@ -112,6 +115,7 @@ void sampler_notice(struct sampler *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int track_event(struct sampler *s, const struct ev *e, ev_sink_fn *sink, void *arg); /* after e was given out */
 int track_sample(struct sampler *s, const struct ev *e);
 int track_pending(struct sampler *s, uint64_t until_ns, ev_sink_fn *sink, void *arg);
+void track_forget(struct sampler *s); /* at the end of a drain */
 /* Reads /proc/pid and emits EV_PROC; exec: the count goes up. */
 int track_read(struct sampler *s, int32_t pid, uint64_t time_ns, uint32_t cpu, bool exec, ev_sink_fn *sink, void *arg);
 void track_done(struct sampler *s);

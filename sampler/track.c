@@ -59,6 +59,7 @@ void track_done(struct sampler *s)
 	free(s->known);
 	free(s->free_known);
 	free(s->pending);
+	free(s->exits);
 	u64map_done(&s->procs);
 }
 
@@ -99,6 +100,7 @@ int track_read(struct sampler *s, int32_t pid, uint64_t t, uint32_t cpu, bool ex
 	if (!k)
 		return -ENOMEM;
 	k->fresh_exec = exec;
+	k->since_ns = t;
 	if (p.start_time) {
 		k->start_time = p.start_time;
 		k->ppid = p.ppid;
@@ -122,6 +124,7 @@ static int track_fork(struct sampler *s, const struct ev *e, ev_sink_fn *sink, v
 	if (!k)
 		return -ENOMEM;
 	k->ppid = e->u.fork.ppid;
+	k->since_ns = e->time_ns;
 	if (parent) {
 		k->uid = parent->uid;
 		k->exe = parent->exe ? strdup(parent->exe) : NULL;
@@ -142,26 +145,51 @@ static void track_setuid(struct sampler *s, int32_t pid, const char *comm)
 			       "run as root with --system-wide", pid, comm);
 }
 
+static bool has_address_space(const struct procinfo *p)
+{
+	return p->state != 'Z' && p->state != 'X' && p->vsize;
+}
+
 /*
  * The kernel also says "exit" of a task that goes on, when it takes the events off it at the exec of a set-uid program.
  * Then either nothing was mapped since the exec, or the task still has an address space.
  */
-static void track_exit(struct sampler *s, const struct ev *e)
+static int track_exit(struct sampler *s, const struct ev *e)
 {
 	struct procinfo p = { 0 };
-	struct known_proc *k = known_get(s, e->pid);
-	int r;
+	const struct known_proc *k = known_get(s, e->pid);
+	bool there;
 
-	if (e->pid != e->tid || !k)
-		return;
-	r = procinfo_read_stat(&p, s->proc_root, e->pid);
-	if (r == 0 && k->start_time && k->start_time != p.start_time)
-		r = -ESRCH;
-	if (s->o.target != SAMPLER_SYSTEM && (k->fresh_exec || (r == 0 && p.vsize && p.state != 'Z' && p.state != 'X')))
+	if (e->pid != e->tid || e->pid <= 0)
+		return 0;
+	there = procinfo_read_stat(&p, s->proc_root, e->pid) == 0 && !(k && k->start_time && k->start_time != p.start_time);
+	if (k && s->o.target != SAMPLER_SYSTEM && (k->fresh_exec || (there && has_address_space(&p))))
 		track_setuid(s, e->pid, p.comm[0] ? p.comm : k->exe ? k->exe : "?");
 	/* The first thread may end before the others; then the process is still the same. */
-	if (r < 0 || (p.n_threads <= 1 && (p.state == 'Z' || p.state == 'X' || !p.vsize)))
-		known_drop(s, e->pid);
+	if (there && (p.n_threads > 1 || has_address_space(&p)))
+		return 0;
+	if (grow(&s->exits, &s->room_exits, s->n_exits + 1, sizeof(*s->exits)) < 0)
+		return -ENOMEM;
+	s->exits[s->n_exits++] = (struct pid_at){ e->pid, e->time_ns };
+	return 0;
+}
+
+/*
+ * What a process did on other CPUs before its end may stand in rings that are drained after the one with its end: in this
+ * drain, or in the next one. Until then it stays known, or its samples would make a second one of what is a zombie.
+ */
+void track_forget(struct sampler *s)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < s->n_exits_before; i++) {
+		const struct known_proc *k = known_get(s, s->exits[i].pid);
+		if (k && k->since_ns <= s->exits[i].time_ns)
+			known_drop(s, s->exits[i].pid);
+	}
+	for (size_t i = s->n_exits_before; i < s->n_exits; i++)
+		s->exits[out++] = s->exits[i];
+	s->n_exits = s->n_exits_before = out;
 }
 
 int track_event(struct sampler *s, const struct ev *e, ev_sink_fn *sink, void *arg)
@@ -179,8 +207,7 @@ int track_event(struct sampler *s, const struct ev *e, ev_sink_fn *sink, void *a
 			k->fresh_exec = false;
 		return 0;
 	case EV_EXIT:
-		track_exit(s, e);
-		return 0;
+		return track_exit(s, e);
 	}
 	return 0;
 }
@@ -201,13 +228,13 @@ int track_sample(struct sampler *s, const struct ev *e)
 		return 0;
 	if (grow(&s->pending, &s->room_pending, s->n_pending + 1, sizeof(*s->pending)) < 0)
 		return -ENOMEM;
-	s->pending[s->n_pending++] = (struct pending){ e->pid, e->time_ns };
+	s->pending[s->n_pending++] = (struct pid_at){ e->pid, e->time_ns };
 	return 0;
 }
 
 static int pending_cmp(const void *a, const void *b)
 {
-	const struct pending *x = a, *y = b;
+	const struct pid_at *x = a, *y = b;
 
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
@@ -224,7 +251,7 @@ int track_pending(struct sampler *s, uint64_t until_ns, ev_sink_fn *sink, void *
 	if (s->n_pending)
 		qsort(s->pending, s->n_pending, sizeof(*s->pending), pending_cmp);
 	for (size_t i = 0; i < s->n_pending; i++) {
-		const struct pending *p = &s->pending[i];
+		const struct pid_at *p = &s->pending[i];
 		if (known_get(s, p->pid))
 			continue;
 		if (p->time_ns > until_ns || r < 0)

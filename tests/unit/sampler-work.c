@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -181,6 +182,30 @@ static int work_rounds(void)
 	return 0;
 }
 
+static void go_to(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) < 0)
+		_exit(7);
+}
+
+/* Touches pages where it begins and on the first of the CPUs, and ends on the second. */
+static int work_hop(const char *cpus)
+{
+	int to, end;
+
+	if (sscanf(cpus, "%d %d", &to, &end) != 2)
+		return 8;
+	touch(30);
+	go_to(to);
+	touch_in_thread(35);
+	go_to(end);
+	return 0;
+}
+
 int sampler_work(char **argv)
 {
 	if (!strcmp(argv[2], "tree"))
@@ -201,5 +226,7 @@ int sampler_work(char **argv)
 		return work_jit();
 	else if (!strcmp(argv[2], "rounds"))
 		return work_rounds();
+	else if (!strncmp(argv[2], "hop ", 4))
+		return work_hop(argv[2] + 4);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 #include "lib/io.h"
 #include "lib/map.h"
 #include "lib/tap.h"
+#include "sampler/priv.h"
 #include "sampler/sampler.h"
 #include "tests/unit/sampler-work.h"
 
@@ -270,6 +272,69 @@ static void test_command(void)
 	ok(!sampler_alive(s), "and it is no longer alive");
 	sampler_free(s);
 	run_done(&r);
+}
+
+/*
+ * A process that begins, works and ends on different CPUs, not reaped, and all of it is drained at once. Whichever ring
+ * comes first, it is one process, with one life: nothing that is drained after its end makes a second one of the zombie.
+ */
+static void check_hop(const cpu_set_t *all, int from, int to, int end)
+{
+	struct run r = { 0 };
+	cpu_set_t one;
+	char what[32];
+	siginfo_t si;
+
+	snprintf(what, sizeof(what), "hop %d %d", to, end);
+	CPU_ZERO(&one);
+	CPU_SET(from, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	struct child c = start(self, what, true, 0);
+	sched_setaffinity(0, sizeof(*all), all);
+	struct sampler_opts o = { .target = SAMPLER_COMMAND, .pids = &c.pid, .n_pids = 1, .events = faults, .n_events = 1 };
+	struct sampler *s = open_it(&o, &r);
+
+	if (!ok(s, "from CPU %d to CPU %d, end on CPU %d: opened", from, to, end))
+		return child_done(&c);
+	sampler_synthesize(s, collect, &r);
+	sampler_enable(s);
+	tell(c.go);
+	if (waitid(P_PID, (id_t)c.pid, &si, WEXITED | WNOWAIT) == 0)
+		is_int(0, si.si_status, "it went there and ended");
+	for (int i = 0; i < 3; i++)
+		sampler_drain(s, collect, &r);
+	is_int(1, count(&r, EV_EXIT, c.pid, c.pid, 0, UINT64_MAX), "its end is told once");
+	is_int(1, count(&r, EV_PROC, c.pid, -1, 0, UINT64_MAX), "and what it is, once");
+	is_int(0, s->n_exits, "no end is kept");
+	ok(!u64map_get(&s->procs, (uint64_t)c.pid), "and it is forgotten");
+	until_lines(&r, &c, NULL, 100);
+	is_int(2, check_touches(&r, "hop"), "both threads' samples are there");
+	child_done(&c);
+	check_stream(&r, s, "hop");
+	sampler_free(s);
+	run_done(&r);
+}
+
+static void test_hop(void)
+{
+	cpu_set_t all;
+	int low = -1, high = -1;
+
+	CPU_ZERO(&all);
+	sched_getaffinity(0, sizeof(all), &all);
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &all)) {
+			low = low < 0 ? i : low;
+			high = i;
+		}
+	if (low == high) {
+		skip("a process that ends on another CPU: there is one only");
+		return;
+	}
+	check_hop(&all, high, low, low);
+	check_hop(&all, high, low, high);
+	check_hop(&all, low, high, low);
+	check_hop(&all, low, high, high);
 }
 
 static void test_attach(void)
@@ -630,6 +695,7 @@ int main(int argc, char **argv)
 		return done_testing();
 	}
 	test_command();
+	test_hop();
 	skip("attaching while threads are made as fast as they can be: in make check-long, see doc/attribution.md");
 	test_system(true);
 	test_system(false);
