@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "lib/elfnames.h"
 #include "lib/io.h"
 #include "lib/util.h"
 
@@ -25,7 +26,8 @@ struct view {
 	int fd;
 	Elf *elf;
 	Elf_Data *symbols;
-	size_t n_symbols, strings;
+	size_t n_symbols;
+	struct elf_names names;
 };
 
 static void view_done(struct view *v)
@@ -115,7 +117,7 @@ static int view_open(struct view *v, pid_t pid)
 		if (gelf_getshdr(section, &sh) && sh.sh_type == SHT_DYNSYM && sh.sh_entsize) {
 			v->symbols = elf_getdata(section, NULL);
 			v->n_symbols = sh.sh_size / sh.sh_entsize;
-			v->strings = sh.sh_link;
+			v->names = elf_names_of(v->elf, sh.sh_link);
 			return v->symbols && v->n_symbols < INT_MAX ? 0 : -ENOEXEC;
 		}
 	}
@@ -133,7 +135,7 @@ static int read_variables(const struct view *v, struct wanted *w, size_t n)
 	for (size_t s = 0; s < v->n_symbols; s++) {
 		GElf_Sym sym;
 		const char *name;
-		if (!gelf_getsym(v->symbols, (int)s, &sym) || !sym.st_value || !(name = elf_strptr(v->elf, v->strings, sym.st_name)) ||
+		if (!gelf_getsym(v->symbols, (int)s, &sym) || !sym.st_value || !(name = elf_name(&v->names, sym.st_name)) ||
 		    strncmp(name, "gHotSpotVM", 10))
 			continue;
 		for (size_t i = 0; i < n; i++) {

@@ -15,6 +15,7 @@
 
 #include "jitconv/foreign.h"
 #include "jitconv/seal.h"
+#include "lib/elfnames.h"
 #include "lib/io.h"
 #include "lib/map.h"
 #include "lib/strbuf.h"
@@ -188,6 +189,7 @@ static int add_symbols(struct gdbjit *g, uint64_t entry, Elf *elf, Elf_Scn *scn,
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
 	size_t n = data && sh->sh_entsize ? data->d_size / sh->sh_entsize : 0;
+	struct elf_names names = elf_names_of(elf, sh->sh_link);
 
 	for (size_t i = 1; i < n && i <= INT32_MAX; i++) {
 		uint64_t addr, end;
@@ -198,7 +200,7 @@ static int add_symbols(struct gdbjit *g, uint64_t entry, Elf *elf, Elf_Scn *scn,
 		if (!gelf_getsym(data, (int)i, &sym) || GELF_ST_TYPE(sym.st_info) != STT_FUNC)
 			continue;
 		addr = symbol_addr(elf, &sym, type, &end);
-		name = elf_strptr(elf, sh->sh_link, sym.st_name);
+		name = elf_name(&names, sym.st_name);
 		if (!addr || !name || !*name) {
 			g->n_bad++;
 			continue;
@@ -417,6 +419,7 @@ static uint64_t find_symbol(Elf *elf)
 	Elf_Scn *scn = NULL;
 
 	while ((scn = elf_nextscn(elf, scn))) {
+		struct elf_names names;
 		GElf_Shdr sh;
 		Elf_Data *data;
 		size_t n;
@@ -425,13 +428,14 @@ static uint64_t find_symbol(Elf *elf)
 		    !sh.sh_entsize || !(data = elf_getdata(scn, NULL)))
 			continue;
 		n = MIN(data->d_size / sh.sh_entsize, (size_t)INT32_MAX);
+		names = elf_names_of(elf, sh.sh_link);
 		for (size_t i = 1; i < n; i++) {
 			const char *name;
 			GElf_Sym sym;
 
 			if (!gelf_getsym(data, (int)i, &sym) || sym.st_shndx == SHN_UNDEF || GELF_ST_TYPE(sym.st_info) != STT_OBJECT)
 				continue;
-			name = elf_strptr(elf, sh.sh_link, sym.st_name);
+			name = elf_name(&names, sym.st_name);
 			if (name && !strcmp(name, SYMBOL))
 				return sym.st_value;
 		}

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/elfnames.h"
 #include "lib/io.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
@@ -41,21 +42,23 @@ static void read_name(char *to, size_t room, const Elf_Data *d)
 static int read_links(const char *path, struct links *l)
 {
 	AUTO_CLOSE int fd = io_open_regular(AT_FDCWD, path, O_RDONLY);
+	struct elf_names names;
+	size_t strndx = 0;
 	Elf *elf;
-	size_t names = 0;
 
 	*l = (struct links){ 0 };
 	if (fd < 0)
 		return fd;
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (!elf || elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names) < 0) {
+	if (!elf || elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &strndx) < 0) {
 		elf_end(elf);
 		return -EBADMSG;
 	}
+	names = elf_names_of(elf, strndx);
 	for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s));) {
 		GElf_Shdr h;
-		const char *name = gelf_getshdr(s, &h) ? elf_strptr(elf, names, h.sh_name) : NULL;
+		const char *name = gelf_getshdr(s, &h) ? elf_name(&names, h.sh_name) : NULL;
 		Elf_Data *d = name && h.sh_type != SHT_NOBITS ? elf_rawdata(s, NULL) : NULL;
 		if (!d)
 			continue;

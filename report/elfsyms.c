@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include "lib/elfnames.h"
 #include "lib/io.h"
 #include "report/symimage.h"
 
@@ -74,18 +75,20 @@ static void view_debuglink(struct elf_view *v, Elf_Scn *scn)
 static void view_scan(struct elf_view *v, Elf *elf, int fd)
 {
 	uint64_t room = elf_file_room(fd);
+	struct elf_names names = { 0 };
 	size_t strndx = 0;
 	Elf_Scn *scn = NULL;
 
 	*v = (struct elf_view){ 0 };
-	(void)elf_getshdrstrndx(elf, &strndx);
+	if (elf_getshdrstrndx(elf, &strndx) == 0)
+		names = elf_names_of(elf, strndx);
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr sh;
 		const char *name;
 
 		if (!gelf_getshdr(scn, &sh))
 			continue;
-		name = elf_strptr(elf, strndx, sh.sh_name);
+		name = elf_name(&names, sh.sh_name);
 		if (sh.sh_type == SHT_SYMTAB)
 			v->symtab = scn;
 		else if (sh.sh_type == SHT_DYNSYM)
@@ -162,6 +165,7 @@ static int add_table(struct sym_image *img, Elf *elf, Elf_Scn *scn)
 {
 	Elf_Data *d = elf_getdata(scn, NULL);
 	struct section_memo memo = { 0 };
+	struct elf_names names;
 	GElf_Shdr sh;
 	size_t n;
 	int r = 0;
@@ -171,6 +175,7 @@ static int add_table(struct sym_image *img, Elf *elf, Elf_Scn *scn)
 	n = d->d_size / sh.sh_entsize;
 	if (n > SYMBOLS_MAX)
 		return -E2BIG;
+	names = elf_names_of(elf, sh.sh_link);
 	for (size_t i = 1; i < n && !r; i++) {
 		struct sym out = { .tier = -1, .osr_bci = -1 };
 		const GElf_Shdr *in;
@@ -179,7 +184,7 @@ static int add_table(struct sym_image *img, Elf *elf, Elf_Scn *scn)
 		if (!gelf_getsym(d, (int)i, &s))
 			break;
 		in = section_of(elf, &s, &memo);
-		out.name = elf_strptr(elf, sh.sh_link, s.st_name);
+		out.name = elf_name(&names, s.st_name);
 		if (!wanted(&s, out.name, in))
 			continue;
 		out.start = s.st_value;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/elfnames.h"
 #include "lib/io.h"
 #include "report/upstream.h"
 
@@ -81,6 +82,7 @@ static int read_symbols(struct jo_image *im, Elf *elf, Elf_Scn *scn, const GElf_
 {
 	Elf_Data *d = elf_getdata(scn, NULL);
 	size_t n = d && h->sh_entsize ? d->d_size / h->sh_entsize : 0;
+	struct elf_names names = elf_names_of(elf, h->sh_link);
 	int r = 0;
 
 	for (size_t i = 1; i < n && r >= 0; i++) {
@@ -88,7 +90,7 @@ static int read_symbols(struct jo_image *im, Elf *elf, Elf_Scn *scn, const GElf_
 		const char *name;
 		if (!gelf_getsym(d, (int)i, &s) || GELF_ST_TYPE(s.st_info) != STT_FUNC || !s.st_size || s.st_shndx == SHN_UNDEF)
 			continue;
-		name = elf_strptr(elf, h->sh_link, s.st_name);
+		name = elf_name(&names, s.st_name);
 		if (name)
 			r = jo_image_add(im, s.st_value, s.st_size, name, bytes_of(elf_getscn(elf, s.st_shndx), s.st_value, s.st_size));
 	}

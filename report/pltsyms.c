@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/elfnames.h"
 #include "report/symimage.h"
 
 #define RELOCS_MAX ((size_t)16 << 20)
@@ -18,7 +19,8 @@ struct plt {
 	struct sym_image *img;
 	struct u64map slots; /* address -> number of the symbol, or FUNCTION | address of an indirect function */
 	Elf_Data *dynsym;    /* NULL = none */
-	size_t dynstr, looks, text;
+	struct elf_names dynstr;
+	size_t looks, text;
 };
 #define FUNCTION (UINT64_C(1) << 63)
 
@@ -59,12 +61,11 @@ static const char *name_of(struct plt *p, uint64_t slot)
 	if (!v)
 		return NULL;
 	if (!(*v & FUNCTION))
-		return *v <= INT32_MAX && gelf_getsym(p->dynsym, (int)*v, &s) ?
-			       elf_strptr(p->img->elf, p->dynstr, s.st_name) : NULL;
+		return *v <= INT32_MAX && gelf_getsym(p->dynsym, (int)*v, &s) ? elf_name(&p->dynstr, s.st_name) : NULL;
 	/* Of several, the one that the function itself has (sym_image_finish): memcpy, not its local memcpy_ifunc. */
 	for (size_t i = 0; i < p->img->n && p->looks < LOOKS_MAX; i++, p->looks++)
 		if (at[i].start == (*v & ~FUNCTION) && (!best || at[i].rank > best->rank ||
-							(at[i].rank == best->rank && strcmp(at[i].name, best->name) < 0)))
+							(at[i].rank == best->rank && strncmp(at[i].name, best->name, SYM_NAME_CMP_MAX) < 0)))
 			best = &at[i];
 	return best ? best->name : NULL;
 }
@@ -112,18 +113,20 @@ static int add_stubs(struct plt *p, Elf_Scn *scn, const GElf_Shdr *sh)
 static int each_section(struct plt *p, bool stubs)
 {
 	uint64_t room = elf_file_room(p->img->fd);
+	struct elf_names names = { 0 };
 	size_t strndx = 0;
 	Elf_Scn *scn = NULL;
 	int r = 0;
 
-	(void)elf_getshdrstrndx(p->img->elf, &strndx);
+	if (elf_getshdrstrndx(p->img->elf, &strndx) == 0)
+		names = elf_names_of(p->img->elf, strndx);
 	while (!r && (scn = elf_nextscn(p->img->elf, scn))) {
 		GElf_Shdr sh;
 		const char *name;
 
 		if (!gelf_getshdr(scn, &sh))
 			continue;
-		name = elf_strptr(p->img->elf, strndx, sh.sh_name);
+		name = elf_name(&names, sh.sh_name);
 		if (!stubs && sh.sh_type == SHT_RELA && (sh.sh_flags & SHF_ALLOC) && elf_room_take(&room, &sh))
 			r = add_slots(p, scn, &sh);
 		else if (stubs && sh.sh_type == SHT_PROGBITS && (sh.sh_flags & SHF_EXECINSTR) && name &&
@@ -143,7 +146,7 @@ int pltsyms_add(struct sym_image *img, Elf_Scn *dynsym)
 		return 0;
 	if (dynsym && gelf_getshdr(dynsym, &sh)) {
 		p.dynsym = elf_getdata(dynsym, NULL);
-		p.dynstr = sh.sh_link;
+		p.dynstr = elf_names_of(img->elf, sh.sh_link);
 	}
 	r = each_section(&p, false);
 	if (!r && u64map_size(&p.slots))

@@ -291,7 +291,7 @@ static int by_start(const void *a, const void *b)
 		return x->start < y->start ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank > y->rank ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return strncmp(x->name, y->name, SYM_NAME_CMP_MAX);
 }
 
 int sym_image_finish(struct sym_image *img)

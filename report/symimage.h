@@ -65,6 +65,8 @@ struct symbols {
 	int kallsyms_error;     /* 1 = not read yet */
 };
 
+#define SYM_NAME_CMP_MAX 1024 /* which of two symbols stays: a hostile file's names may be alike for megabytes */
+
 /* Adds a symbol; end 0 = not known yet (sym_image_finish ends it at the next one or at limit). */
 int sym_image_add(struct sym_image *img, const struct sym *s);
 /* Sorts, drops the lower one of two at the same start, ends the endless ones. */

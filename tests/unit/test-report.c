@@ -582,6 +582,59 @@ static void test_plt_files(void)
 	symbols_free(y);
 }
 
+/* Writes a file of functions, function i at 0x1000 + i * step, its name at byte i + 1 of a table of 4 MB that ends with `last`. */
+static void write_names_file(const char *path, size_t n, uint64_t step, char last)
+{
+	Elf64_Ehdr eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN, .e_machine = EM_X86_64,
+			  .e_version = 1, .e_ehsize = sizeof(eh), .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 3 };
+	AUTO_FREE Elf64_Sym *syms = calloc(n + 1, sizeof(*syms));
+	AUTO_STRBUF sb = STRBUF_INIT, names = STRBUF_INIT;
+	Elf64_Shdr sh[3] = { { 0 } };
+
+	strbuf_add(&names, "\0name\0", 6);
+	while (names.len < 4 << 20)
+		strbuf_addch(&names, 'n');
+	strbuf_addch(&names, last);
+	for (size_t i = 1; i <= n; i++)
+		syms[i] = (Elf64_Sym){ .st_name = (uint32_t)i, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1,
+				       .st_value = 0x1000 + i * step, .st_size = 9 };
+	put(&sb, &eh, sizeof(eh));
+	sh[1] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = put(&sb, names.buf, names.len), .sh_size = names.len };
+	sh[2] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB, .sh_offset = put(&sb, syms, (n + 1) * sizeof(*syms)), .sh_size = (n + 1) * sizeof(*syms),
+			      .sh_link = 1, .sh_entsize = sizeof(*syms) };
+	eh.e_shoff = put(&sb, sh, sizeof(sh));
+	memcpy(sb.buf, &eh, sizeof(eh));
+	if (sb.error || io_replace(path, sb.buf, sb.len, 0600) < 0)
+		abort();
+}
+
+/* The work for a file is that of its size: not each name's of the whole table, nor each comparison's of two names of megabytes. */
+static void test_long_names(void)
+{
+	AUTO_STRBUF path = STRBUF_INIT;
+	struct session_file f = { .kind = SESSION_FILE, .tgid = -1, .tid = -1, .cpu = -1 };
+	const struct sym *v;
+	struct symbols *y;
+	clock_t began;
+	size_t n;
+
+	strbuf_addf(&path, "%s/names", root);
+	f.image = path.buf;
+	write_names_file(path.buf, 200000, 16, 'n');
+	is_int(0, symbols_new(&y, NULL, NULL), "a table of names without an end");
+	began = clock();
+	v = sym_all(symbols_image(y, &f), &n);
+	ok(clock() - began < 4 * CLOCKS_PER_SEC, "is searched for it once");
+	ok(n == 4 && !strcmp(v[0].name, "name") && !strcmp(v[3].name, "e"), "those before its last end are there");
+	symbols_free(y);
+	write_names_file(path.buf, 200000, 0, 0);
+	is_int(0, symbols_new(&y, NULL, NULL), "200000 names of 4 megabytes for one address");
+	began = clock();
+	sym_all(symbols_image(y, &f), &n);
+	ok(clock() - began < 4 * CLOCKS_PER_SEC && n == 1, "are no terabytes of comparing");
+	symbols_free(y);
+}
+
 static void is_shown(enum names_style style, const char *want)
 {
 	struct query_opts o = { .session_dir = session_path, .by_symbol = true, .style = style };
@@ -656,6 +709,7 @@ int main(void)
 	test_damaged_plt("/bin/bash");
 #endif
 	test_plt_files();
+	test_long_names();
 	test_raw_names();
 	test_spec();
 	test_image();
