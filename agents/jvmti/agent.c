@@ -22,6 +22,7 @@ static bool loaded;          /* this library serves the VM already */
 static bool late;            /* attached: code that exists already has lines at safepoints only */
 static pthread_t replayer;   /* the thread that has GenerateEvents repeat what exists */
 static bool replay;
+static bool attached;        /* not there from the VM's start on */
 
 static void log_line(const char *what, int err)
 {
@@ -220,9 +221,15 @@ static void JNICALL on_dynamic(jvmtiEnv *ti, const char *name, const void *addr,
 	r.name = copy;
 	r.addr = (uintptr_t)addr;
 	r.code_size = (uint64_t)size;
-	r.code = addr;
+	r.code = stubs_is_changing(copy) ? NULL : addr;
 	if (replaying_here())
 		r.flags |= OPAGENT_SINCE_UNKNOWN;
+	else
+		stubs_told(r.addr);
+	if (stubs_is_scratch(copy) || ((r.flags & OPAGENT_SINCE_UNKNOWN) && !stubs_is_new(copy, r.addr, attached))) {
+		leave();
+		return;
+	}
 	if (strstr(copy, "adapters") || strstr(copy, "vtable stub") || strstr(copy, "itable stub"))
 		r.kind = OPAGENT_TRAMPOLINE;
 	if (!strcmp(copy, "Interpreter")) {
@@ -239,11 +246,26 @@ static void post_heap(const char *name, uint64_t addr, uint64_t size)
 	opagent_heap(out, name, addr, size);
 }
 
+/* Has the VM tell again, in this thread, what exists. */
+static jvmtiError repeat(jvmtiEnv *ti, jvmtiEvent event)
+{
+	jvmtiError err;
+
+	replayer = pthread_self();
+	__atomic_store_n(&replay, true, __ATOMIC_RELEASE);
+	err = (*ti)->GenerateEvents(ti, event);
+	__atomic_store_n(&replay, false, __ATOMIC_RELEASE);
+	return err;
+}
+
 static void JNICALL on_vm_init(jvmtiEnv *ti, JNIEnv *jni, jthread thread)
 {
 	if (!enter())
 		return;
 	vm_heaps(post_heap);
+	if (!attached)
+		repeat(ti, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
+	stubs_done();
 	leave();
 }
 
@@ -291,7 +313,7 @@ static int version_of(jvmtiEnv *ti)
 }
 
 /* Opens the instance and switches the events on. Whatever fails, the VM goes on as if we were not there. */
-static jvmtiEnv *start(JavaVM *vm, char *text, bool attached)
+static jvmtiEnv *start(JavaVM *vm, char *text, bool is_attached)
 {
 	struct opagent_open_opts o = { .size = sizeof(o), .lag_us = HOTSPOT_LAG_US, .source = "hotspot" };
 	jvmtiEnv *ti = NULL;
@@ -305,7 +327,7 @@ static jvmtiEnv *start(JavaVM *vm, char *text, bool attached)
 	if (!options.log && getenv("OPJIT_LOG"))
 		options.log = strdup(getenv("OPJIT_LOG"));
 	/* A VM that is attached to while it starts has no JVMTI until it is live. */
-	for (unsigned int i = 0; (*vm)->GetEnv(vm, (void **)&ti, JVMTI_VERSION_1_1) != JNI_OK && attached && i < 500; i++) {
+	for (unsigned int i = 0; (*vm)->GetEnv(vm, (void **)&ti, JVMTI_VERSION_1_1) != JNI_OK && is_attached && i < 500; i++) {
 		ti = NULL;
 		usleep(10000);
 	}
@@ -324,6 +346,7 @@ static jvmtiEnv *start(JavaVM *vm, char *text, bool attached)
 	}
 	methods_init(vm, version_of(ti));
 	vm_init(vm);
+	attached = is_attached;
 	if (!switch_on(ti)) {
 		opagent_close(out);
 		out = NULL;
@@ -349,13 +372,11 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *text, void *reserved)
 	late = vm_flag("DebugNonSafepoints") != 1;
 	vm_heaps(post_heap);
 	live_replay(true);
-	replayer = pthread_self();
-	__atomic_store_n(&replay, true, __ATOMIC_RELEASE);
-	err = (*ti)->GenerateEvents(ti, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
+	err = repeat(ti, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
 	if (err == JVMTI_ERROR_NONE)
-		err = (*ti)->GenerateEvents(ti, JVMTI_EVENT_COMPILED_METHOD_LOAD);
-	__atomic_store_n(&replay, false, __ATOMIC_RELEASE);
+		err = repeat(ti, JVMTI_EVENT_COMPILED_METHOD_LOAD);
 	live_replay(false);
+	stubs_done();
 	if (err != JVMTI_ERROR_NONE)
 		log_line("the VM does not repeat what it compiled before", 0);
 	return JNI_OK;

@@ -114,6 +114,14 @@ void live_replay(bool on);
 void live_lock(void);
 void live_unlock(void);
 
+/* --- stubs.c: what DynamicCodeGenerated does not tell of, but GenerateEvents does --- */
+void stubs_told(uint64_t addr); /* an event came */
+/* Whether what GenerateEvents tells was not told before. attached: it is all that there is. Until stubs_done. */
+bool stubs_is_new(const char *name, uint64_t addr, bool attached);
+void stubs_done(void);
+bool stubs_is_scratch(const char *name);  /* code is put together there, and never run; when it is free, others get the room */
+bool stubs_is_changing(const char *name); /* its bytes will be others later */
+
 /* --- compiled.c --- */
 /* Fills tables of r from the records of a load. The memory belongs to the pool and is given back by tables_done. */
 struct tables;

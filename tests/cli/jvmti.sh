@@ -52,6 +52,10 @@ for jdk in $(jdks); do
 	has '^heap addr=[0-9a-f]+ size=[0-9]+ Code' "$name: code heaps have bounds"
 	has '^load [0-9]+ kind=1 .* call_stub$' "$name: stubs"
 	has '^load [0-9]+ kind=3 .* I2C/C2I adapters\(0x[0-9a-f]*\)$' "$name: adapters, without their addresses"
+	has '^load [0-9]+ kind=1 .* jni_fast_GetIntField$' "$name: stubs that no event tells of"
+	has '^load [0-9]+ kind=1 .* flags=257 .* native signature handlers$' "$name: those that change later, without bytes"
+	unlike "$work/dump" '^load .* (adapters|Compile::.*|.*[Tt]emp.* .*[Bb]uffer)$' "$name: no buffers that are never run"
+	is "" "$(sed -n 's/^load [0-9]* kind=[123] .* addr=\([0-9a-f]*\) .*/\1/p' "$work/dump" | sort | uniq -d)" "$name: nothing of this is told twice"
 	has '^load [0-9]+ kind=2 .* Interpreter: invokevirtual$' "$name: the interpreter by codelet"
 	check "$name: more than 200 codelets" test "$(grep -c ' kind=2 ' "$work/dump")" -gt 200
 	has ' kind=0 tier=4 flags=0 osr=-1 .* \[com/acme/Hot.java\] com.acme.Hot.top\(int, String, int\[\]\)$' \
