@@ -52,6 +52,14 @@ struct known_proc {
 
 struct pid_at { int32_t pid; uint64_t time_ns; };
 
+/* What tells of a process, kept until all rings were drained: each has its part of it, and only together are they in order. */
+struct pending {
+	uint64_t time_ns;
+	uint32_t nth;         /* of those of one time, as they came */
+	int32_t pid, ppid;
+	uint32_t what;        /* EV_FORK, EV_COMM (an exec), EV_MMAP, EV_EXIT; EV_SAMPLE: seen in one, and not known yet */
+};
+
 struct sampler {
 	struct sampler_opts o;
 	char *proc_root;
@@ -85,8 +93,11 @@ struct sampler {
 	uint32_t *free_known;
 	size_t n_free, room_free;
 	int32_t last_pid;     /* known for sure */
-	struct pid_at *pending; /* pids seen in samples only */
-	size_t n_pending, room_pending;
+	struct pending *pending;
+	size_t n_pending, room_pending, n_seen; /* n_seen of them are EV_SAMPLE */
+	struct u64map seen;   /* the pids of those */
+	uint64_t synth_ns;    /* time of sampler_synthesize */
+	uint64_t told_ns;     /* time of the last event without a CPU */
 	struct pid_at *exits; /* those that the drain before saw first, n_exits_before of them */
 	size_t n_exits, n_exits_before, room_exits;
 	struct perfrec_parser parser;
@@ -114,6 +125,7 @@ void sampler_notice(struct sampler *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* track.c: which processes are known, and their EV_PROC. */
 int track_event(struct sampler *s, const struct ev *e, ev_sink_fn *sink, void *arg); /* after e was given out */
 int track_sample(struct sampler *s, const struct ev *e);
+/* When all rings were drained: what they told up to until_ns. */
 int track_pending(struct sampler *s, uint64_t until_ns, ev_sink_fn *sink, void *arg);
 void track_forget(struct sampler *s); /* at the end of a drain */
 /* Reads /proc/pid and emits EV_PROC; exec: the count goes up. */

@@ -273,6 +273,7 @@ int sampler_synthesize(struct sampler *s, ev_sink_fn *sink, void *arg)
 	uint64_t t = util_now_ns();
 	int r = synth_descs(s, t, sink, arg);
 
+	s->synth_ns = s->told_ns = t;
 	if (r >= 0)
 		r = synth_kernel(s, t, sink, arg);
 	if (r >= 0 && s->o.target == SAMPLER_SYSTEM)

@@ -6,7 +6,7 @@
 #include "sampler/priv.h"
 #include "sampler/procinfo.h"
 
-#define PENDING_MAX 4096u
+#define SEEN_MAX 4096u
 
 static struct known_proc *known_get(struct sampler *s, int32_t pid)
 {
@@ -60,6 +60,7 @@ void track_done(struct sampler *s)
 	free(s->free_known);
 	free(s->pending);
 	free(s->exits);
+	u64map_done(&s->seen);
 	u64map_done(&s->procs);
 }
 
@@ -115,27 +116,27 @@ int track_read(struct sampler *s, int32_t pid, uint64_t t, uint32_t cpu, bool ex
 }
 
 /* The child of a fork is its parent's twin until its exec; what /proc says by now may be later than that. */
-static int track_fork(struct sampler *s, const struct ev *e, ev_sink_fn *sink, void *arg)
+static int track_fork(struct sampler *s, const struct pending *p, uint64_t t, uint32_t cpu, ev_sink_fn *sink, void *arg)
 {
-	AUTO(procinfo_done) struct procinfo p = { 0 };
-	struct known_proc *k = known_new(s, e->pid);
-	const struct known_proc *parent = known_get(s, e->u.fork.ppid);
+	AUTO(procinfo_done) struct procinfo info = { 0 };
+	struct known_proc *k = known_new(s, p->pid);
+	const struct known_proc *parent = known_get(s, p->ppid);
 
 	if (!k)
 		return -ENOMEM;
-	k->ppid = e->u.fork.ppid;
-	k->since_ns = e->time_ns;
+	k->ppid = p->ppid;
+	k->since_ns = p->time_ns;
 	if (parent) {
 		k->uid = parent->uid;
 		k->exe = parent->exe ? strdup(parent->exe) : NULL;
 		k->app = parent->app ? strdup(parent->app) : NULL;
 	}
-	if (procinfo_read_ids(&p, s->proc_root, e->pid) == 0) {
-		k->start_time = p.start_time;
-		k->nspid = p.nspid;
-		k->uid = p.uid;
+	if (procinfo_read_ids(&info, s->proc_root, p->pid) == 0) {
+		k->start_time = info.start_time;
+		k->nspid = info.nspid;
+		k->uid = info.uid;
 	}
-	return emit_proc(k, e->pid, e->time_ns, e->cpu, sink, arg);
+	return emit_proc(k, p->pid, t, cpu, sink, arg);
 }
 
 static void track_setuid(struct sampler *s, int32_t pid, const char *comm)
@@ -154,14 +155,12 @@ static bool has_address_space(const struct procinfo *p)
  * The kernel also says "exit" of a task that goes on, when it takes the events off it at the exec of a set-uid program.
  * Then either nothing was mapped since the exec, or the task still has an address space.
  */
-static int track_exit(struct sampler *s, const struct ev *e)
+static int track_exit(struct sampler *s, const struct pending *e)
 {
 	struct procinfo p = { 0 };
 	const struct known_proc *k = known_get(s, e->pid);
 	bool there;
 
-	if (e->pid != e->tid || e->pid <= 0)
-		return 0;
 	there = procinfo_read_stat(&p, s->proc_root, e->pid) == 0 && !(k && k->start_time && k->start_time != p.start_time);
 	if (k && s->o.target != SAMPLER_SYSTEM && (k->fresh_exec || (there && has_address_space(&p))))
 		track_setuid(s, e->pid, p.comm[0] ? p.comm : k->exe ? k->exe : "?");
@@ -175,8 +174,8 @@ static int track_exit(struct sampler *s, const struct ev *e)
 }
 
 /*
- * What a process did on other CPUs before its end may stand in rings that are drained after the one with its end: in this
- * drain, or in the next one. Until then it stays known, or its samples would make a second one of what is a zombie.
+ * What a process did on other CPUs before its end may come as late as in the next drain (stamped before this one, written
+ * after its ring was read). Until then it stays known, or its samples would make a second one of what is a zombie.
  */
 void track_forget(struct sampler *s)
 {
@@ -192,27 +191,62 @@ void track_forget(struct sampler *s)
 	s->n_exits = s->n_exits_before = out;
 }
 
-int track_event(struct sampler *s, const struct ev *e, ev_sink_fn *sink, void *arg)
+static int handle(struct sampler *s, const struct pending *p, uint64_t t, uint32_t cpu, ev_sink_fn *sink, void *arg)
 {
 	struct known_proc *k;
 
-	switch (e->type) {
+	switch (p->what) {
 	case EV_FORK:
-		return e->pid == e->u.fork.ppid || e->pid <= 0 ? 0 : track_fork(s, e, sink, arg);
+		return track_fork(s, p, t, cpu, sink, arg);
 	case EV_COMM:
-		return e->u.comm.flags & EV_COMM_EXEC && e->pid > 0 ? track_read(s, e->pid, e->time_ns, e->cpu, true, sink, arg) : 0;
+		return track_read(s, p->pid, t, cpu, true, sink, arg);
 	case EV_MMAP:
-		k = known_get(s, e->pid);
+		k = known_get(s, p->pid);
 		if (k)
 			k->fresh_exec = false;
 		return 0;
 	case EV_EXIT:
-		return track_exit(s, e);
+		return track_exit(s, p);
 	}
+	return known_get(s, p->pid) ? 0 : synth_process(s, p->pid, t, cpu, sink, arg);
+}
+
+static int put_off(struct sampler *s, const struct pending *p)
+{
+	if (grow(&s->pending, &s->room_pending, s->n_pending + 1, sizeof(*s->pending)) < 0)
+		return -ENOMEM;
+	s->pending[s->n_pending] = *p;
+	s->pending[s->n_pending].nth = (uint32_t)s->n_pending;
+	s->n_pending++;
 	return 0;
 }
 
-/* A process whose fork and exec were not seen: looked up when the drain ends, for they may come from another CPU's ring. */
+/* Of many mappings in a row the first one says it all. */
+static bool said_already(const struct sampler *s, const struct ev *e)
+{
+	const struct pending *last = s->n_pending ? &s->pending[s->n_pending - 1] : NULL;
+
+	return last && last->what == EV_MMAP && last->pid == e->pid;
+}
+
+int track_event(struct sampler *s, const struct ev *e, ev_sink_fn *sink, void *arg)
+{
+	struct pending p = { .time_ns = e->time_ns, .pid = e->pid, .what = e->type };
+
+	if (e->pid <= 0)
+		return 0;
+	if (e->type == EV_FORK && e->pid != e->u.fork.ppid)
+		p.ppid = e->u.fork.ppid;
+	else if (!(e->type == EV_COMM && e->u.comm.flags & EV_COMM_EXEC) && !(e->type == EV_EXIT && e->pid == e->tid) &&
+		 !(e->type == EV_MMAP && !said_already(s, e)))
+		return 0;
+	/* From before the processes were listed: an event without a CPU would be older than those of the list. */
+	if (e->time_ns < s->synth_ns)
+		return handle(s, &p, e->time_ns, e->cpu, sink, arg);
+	return put_off(s, &p);
+}
+
+/* A process that is not known: looked up when the drain ends, for its fork and exec may come from another CPU's ring. */
 int track_sample(struct sampler *s, const struct ev *e)
 {
 	if (e->pid == s->last_pid || e->pid <= 0)
@@ -221,27 +255,28 @@ int track_sample(struct sampler *s, const struct ev *e)
 		s->last_pid = e->pid;
 		return 0;
 	}
-	for (size_t i = 0; i < s->n_pending; i++)
-		if (s->pending[i].pid == e->pid)
-			return 0;
-	if (s->n_pending >= PENDING_MAX)
+	if (s->n_seen >= SEEN_MAX || u64map_get(&s->seen, (uint64_t)e->pid))
 		return 0;
-	if (grow(&s->pending, &s->room_pending, s->n_pending + 1, sizeof(*s->pending)) < 0)
+	if (u64map_put(&s->seen, (uint64_t)e->pid, 1) < 0)
 		return -ENOMEM;
-	s->pending[s->n_pending++] = (struct pid_at){ e->pid, e->time_ns };
-	return 0;
+	s->n_seen++;
+	return put_off(s, &(struct pending){ .time_ns = e->time_ns, .pid = e->pid, .what = EV_SAMPLE });
 }
 
 static int pending_cmp(const void *a, const void *b)
 {
-	const struct pid_at *x = a, *y = b;
+	const struct pending *x = a, *y = b;
 
-	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->nth < y->nth ? -1 : x->nth > y->nth;
 }
 
 /*
- * Those first seen up to until_ns. A later one's fork may stand in a ring that this drain had left already. They have no
- * CPU, so that the order of the CPUs' streams is kept, and come just before their first sample.
+ * In the order in which it happened, whichever ring it stood in: a child is its parent's twin as the parent was at the fork,
+ * and what a child executed is not taken back by a fork that is drained after it. Later than until_ns there may be more in
+ * a ring that this drain had left already. None has a CPU, so that the order of the CPUs' streams is kept; a process first
+ * seen in a sample comes just before it.
  */
 int track_pending(struct sampler *s, uint64_t until_ns, ev_sink_fn *sink, void *arg)
 {
@@ -251,14 +286,21 @@ int track_pending(struct sampler *s, uint64_t until_ns, ev_sink_fn *sink, void *
 	if (s->n_pending)
 		qsort(s->pending, s->n_pending, sizeof(*s->pending), pending_cmp);
 	for (size_t i = 0; i < s->n_pending; i++) {
-		const struct pid_at *p = &s->pending[i];
-		if (known_get(s, p->pid))
+		const struct pending p = s->pending[i];
+		if (p.time_ns > until_ns || r < 0) {
+			s->pending[out] = p;
+			s->pending[out].nth = (uint32_t)out;
+			out++;
 			continue;
-		if (p->time_ns > until_ns || r < 0)
-			s->pending[out++] = *p;
-		else
-			r = synth_process(s, p->pid, p->time_ns - 1, UINT32_MAX, sink, arg);
+		}
+		if (p.what == EV_SAMPLE) {
+			u64map_del(&s->seen, (uint64_t)p.pid);
+			s->n_seen--;
+		}
+		s->told_ns = MAX(s->told_ns, p.time_ns - (p.what == EV_SAMPLE));
+		r = handle(s, &p, s->told_ns, UINT32_MAX, sink, arg);
 	}
 	s->n_pending = out;
+	s->told_ns = MAX(s->told_ns, until_ns);
 	return r;
 }

@@ -206,6 +206,30 @@ static int work_hop(const char *cpus)
 	return 0;
 }
 
+/* Forks on the first of the CPUs a child that touches pages there, goes to the second and executes. Waits at the end. */
+static int work_family(char *self, const char *cpus)
+{
+	char *leaf[] = { self, "work", "leaf", NULL };
+	int to, end;
+	pid_t child;
+
+	if (sscanf(cpus, "%d %d", &to, &end) != 2)
+		return 8;
+	go_to(to);
+	child = fork();
+	if (child == 0) {
+		touch(40);
+		go_to(end);
+		execv(self, leaf);
+		_exit(6);
+	}
+	waitpid(child, NULL, 0);
+	printf("CHILD %d\n", child);
+	fflush(stdout);
+	wait_byte();
+	return 0;
+}
+
 int sampler_work(char **argv)
 {
 	if (!strcmp(argv[2], "tree"))
@@ -228,5 +252,7 @@ int sampler_work(char **argv)
 		return work_rounds();
 	else if (!strncmp(argv[2], "hop ", 4))
 		return work_hop(argv[2] + 4);
+	else if (!strncmp(argv[2], "family ", 7))
+		return work_family(argv[0], argv[2] + 7);
 	return 0;
 }

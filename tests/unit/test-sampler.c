@@ -315,6 +315,60 @@ static void check_hop(const cpu_set_t *all, int from, int to, int end)
 	run_done(&r);
 }
 
+/*
+ * A command that forks on another CPU than that of its exec, and a child that executes on yet another, all of it drained at
+ * once. Whichever ring comes first: the child has its parent's name until its exec, and then one exec.
+ */
+static void check_family(const cpu_set_t *all, int from, int to, int end)
+{
+	struct run r = { 0 };
+	cpu_set_t one;
+	char what[32];
+	size_t n = 0, in_order = 0;
+	int child = 0;
+	const char *at;
+
+	snprintf(what, sizeof(what), "family %d %d", to, end);
+	CPU_ZERO(&one);
+	CPU_SET(from, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	struct child c = start(self, what, true, 0);
+	sched_setaffinity(0, sizeof(*all), all);
+	struct sampler_opts o = { .target = SAMPLER_COMMAND, .pids = &c.pid, .n_pids = 1, .events = faults, .n_events = 1 };
+	struct sampler *s = open_it(&o, &r);
+
+	if (!ok(s, "exec on CPU %d, fork on CPU %d, the child's exec on CPU %d: opened", from, to, end))
+		return child_done(&c);
+	sampler_synthesize(s, collect, &r);
+	sampler_enable(s);
+	tell(c.go);
+	until_lines(&r, &c, NULL, 3);
+	sampler_drain(s, collect, &r);
+	sampler_drain(s, collect, &r);
+	at = strstr(strbuf_str(&r.out), "CHILD ");
+	if (!at || sscanf(at, "CHILD %d", &child) != 1)
+		ok(false, "the child ran");
+	for (size_t i = 0; i < r.n; i++) {
+		const struct got *g = &r.g[i];
+		if (g->type != EV_PROC || g->pid != child)
+			continue;
+		in_order += g->b == n;
+		if (!n++)
+			is_str(self, g->text, "the child has the name of its parent");
+	}
+	ok(n == 2 && in_order == 2, "the child is told at its fork, and at its exec (%zu, %zu in order)", n, in_order);
+	is_int(1, count(&r, EV_PROC, c.pid, -1, 0, UINT64_MAX), "the parent once");
+	is_int(2, check_touches(&r, "family"), "the child's samples are there");
+	is_int(0, s->n_pending, "nothing is put off");
+	ok(!u64map_get(&s->procs, (uint64_t)child) && u64map_get(&s->procs, (uint64_t)c.pid), "who ended is forgotten");
+	tell(c.in);
+	child_done(&c);
+	sampler_drain(s, collect, &r);
+	check_stream(&r, s, "family");
+	sampler_free(s);
+	run_done(&r);
+}
+
 static void test_hop(void)
 {
 	cpu_set_t all;
@@ -335,6 +389,10 @@ static void test_hop(void)
 	check_hop(&all, high, low, high);
 	check_hop(&all, low, high, low);
 	check_hop(&all, low, high, high);
+	check_family(&all, high, low, low);
+	check_family(&all, high, low, high);
+	check_family(&all, low, high, low);
+	check_family(&all, low, high, high);
 }
 
 static void test_attach(void)
