@@ -208,6 +208,7 @@ static void test_spoilt(bool overwrite)
 static volatile bool stop, done;
 static __thread struct opevlog_ring *my_ring;
 static __thread uint64_t my_serial[LEVELS], my_kicks;
+static __thread bool *my_kicked; /* set by a handler that interrupted it */
 static __thread unsigned int my_level;
 
 static void handler(int sig)
@@ -221,6 +222,8 @@ static void handler(int sig)
 	/* and one more level */
 	if (sig == SIGUSR1 && my_kicks++ % 4 == 0)
 		raise(SIGUSR2);
+	if (my_kicked)
+		__atomic_store_n(my_kicked, true, __ATOMIC_RELAXED);
 	my_level--;
 	errno = e;
 }
@@ -229,17 +232,29 @@ struct writer {
 	pthread_t t;
 	struct opevlog_ring *r;
 	uint64_t produced;
-	bool ready, tsc;
+	bool ready, kicked, tsc;
 };
+
+/* Of each thread some events of handlers are read, whatever comes of the kicks: the first of a ring that drops, and the
+ * last of a flight recorder. */
+static void by_a_handler(void)
+{
+	my_kicks = 0;
+	raise(SIGUSR1);
+}
 static void *writer_main(void *arg)
 {
 	struct writer *w = arg;
 	uint64_t i = 0;
 
 	my_ring = w->r;
+	by_a_handler();
+	my_kicked = &w->kicked;
 	__atomic_store_n(&w->ready, true, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
 		put(w->r, ++i);
+	my_kicked = NULL;
+	by_a_handler();
 	my_ring = NULL;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	opevlog_ring_flush(w->r);
@@ -289,7 +304,8 @@ static void test_threads(bool overwrite, double seconds)
 	static struct writer w[WRITERS];
 	static struct rjob j;
 	pthread_t reader, kicker;
-	uint64_t produced = 0, read = 0, lost = 0, nested = 0;
+	uint64_t produced = 0, read = 0, lost = 0;
+	int handled = 0, kicked = 0;
 	bool exact = true, torn = false, order = false, backwards = false, comparable = io_clock_is_tsc();
 
 	memset(w, 0, sizeof(w));
@@ -308,6 +324,15 @@ static void test_threads(bool overwrite, double seconds)
 			usleep(100);
 	pthread_create(&kicker, NULL, kicker_main, w);
 	usleep((useconds_t)(seconds * 1e6));
+	/* Where the CPUs are busy a thread may not have run since; nor may the one that kicks. */
+	for (int i = 0, ms = 0; i < WRITERS && ms < 60000;) {
+		if (__atomic_load_n(&w[i].kicked, __ATOMIC_RELAXED)) {
+			i++;
+		} else {
+			usleep(1000);
+			ms++;
+		}
+	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(kicker, NULL);
 	for (int i = 0; i < WRITERS; i++)
@@ -324,11 +349,13 @@ static void test_threads(bool overwrite, double seconds)
 		torn |= j.s[i].torn;
 		order |= j.s[i].order;
 		backwards |= j.s[i].backwards && (!w[i].tsc || comparable);
-		nested += j.s[i].last[1] > 0 && (HANDLERS_NEST ? j.s[i].last[2] > 0 : true);
+		handled += j.s[i].last[1] > 0 && (HANDLERS_NEST ? j.s[i].last[2] > 0 : true);
+		kicked += w[i].kicked;
 	}
 	ok(exact, "%s: written %llu = read %llu + counted %llu, for each of %d writers", overwrite ? "flight recorder" : "dropping",
 	   (unsigned long long)produced, (unsigned long long)read, (unsigned long long)lost, WRITERS);
-	ok(nested > 0, "handlers wrote as well%s", HANDLERS_NEST ? ", and handlers of handlers" : "");
+	is_int(WRITERS, handled, "handlers wrote as well%s", HANDLERS_NEST ? ", and handlers of handlers" : "");
+	is_int(WRITERS, kicked, "and interrupted each writer");
 	ok(!torn, "no event torn");
 	ok(!order, "in order");
 	ok(!backwards, "time never back%s", comparable ? "" : " (where the counter is no clock, of the rings stamped with the clock)");
