@@ -46,6 +46,25 @@ static const struct sampler_fd *owner_of(struct sampler *s, uint64_t id)
 	return &s->last_owner;
 }
 
+/*
+ * A record that bears an id of somebody else, who counts the same software event at the same time: see is_double(). It stands in a ring
+ * of ours, so it is a sample of ours; of which event is known if only one of them is of that kind.
+ */
+static const struct sampler_fd *owner_of_stray(struct sampler *s)
+{
+	if (!s->stray_known) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < s->n_events; i++)
+			if (s->events[i].shared_id && ++n)
+				s->stray_owner.event = (uint32_t)i;
+		s->stray_owner.tid = -2; /* nobody's */
+		s->stray_one = n == 1;
+		s->stray_known = true;
+	}
+	return s->stray_one ? &s->stray_owner : NULL;
+}
+
 static bool same_sample(const struct seen_sample *a, const struct perfrec *rec)
 {
 	return a->time_ns == rec->ev.time_ns && a->ip == rec->ev.u.sample.ip && a->tid == rec->tid && a->id == rec->id && a->time_ns;
@@ -133,6 +152,8 @@ static int give_record(struct sampler *s, struct sampler_ring *ring, const void 
 		return 0;
 	}
 	owner = owner_of(s, rec.id);
+	if (!owner && e->type == EV_SAMPLE)
+		owner = owner_of_stray(s);
 	if (!owner || (e->type == EV_SAMPLE && owner->event == SIDEBAND)) {
 		s->stats.bad_records++;
 		return 0;

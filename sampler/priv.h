@@ -81,6 +81,8 @@ struct sampler {
 	struct u64map ids;    /* perf event id -> 1 + index of fds */
 	uint64_t last_id;     /* memo of the last look-up */
 	struct sampler_fd last_owner;
+	struct sampler_fd stray_owner; /* drain.c: of samples with a foreign id */
+	bool stray_known, stray_one;
 	int32_t *first_tids;  /* PIDS: the threads there were before anything was opened */
 	size_t n_first_tids;
 	struct u64map have;   /* PIDS: tids that have events of their own */

@@ -239,6 +239,8 @@ int sampler_work(char **argv)
 	else if (!strcmp(argv[2], "many"))
 		touch(1500);
 	else if (!strcmp(argv[2], "wait")) {
+		if (write(1, "READY\n", 6) != 6)
+			return 4;
 		wait_byte();
 		touch(25);
 		wait_byte();

@@ -223,7 +223,8 @@ static void check_stream(const struct run *r, struct sampler *s, const char *wha
 
 	sampler_stats(s, &st);
 	ok(r->back == 0, "%s: no CPU's stream goes back in time", what);
-	ok(st.bad_records == 0 && st.samples == r->samples && st.lost == r->lost, "%s: stats agree with the stream, no bad record", what);
+	is_int(0, st.bad_records, "%s: no bad record", what);
+	ok(st.samples == r->samples && st.lost == r->lost, "%s: stats agree with the stream", what);
 }
 
 static const char *const faults[] = { "page-faults:1" };
@@ -381,14 +382,10 @@ static void test_hop(void)
 			low = low < 0 ? i : low;
 			high = i;
 		}
-	if (low == high) {
+	if (low == high)
 		skip("a process that ends on another CPU: there is one only");
-		return;
-	}
-	check_hop(&all, high, low, low);
-	check_hop(&all, high, low, high);
-	check_hop(&all, low, high, low);
-	check_hop(&all, low, high, high);
+	for (int i = 0; i < 4 && low != high; i++)
+		check_hop(&all, i & 1 ? low : high, i & 1 ? high : low, i & 2 ? low : high);
 	check_family(&all, high, low, low);
 	check_family(&all, high, low, high);
 	check_family(&all, low, high, low);
@@ -465,8 +462,11 @@ static void test_system(bool synthesize)
 	struct run r = { 0 };
 	struct child before = start(self, "wait", false, 0), after;
 	struct sampler_opts o = { .target = SAMPLER_SYSTEM, .events = faults, .n_events = 1, .ring_pages = 1024 };
-	struct sampler *s = open_it(&o, &r);
+	struct sampler *s;
 
+	r.out.cap = STRBUF_CAP;
+	until_lines(&r, &before, NULL, 1); /* its exec is over: one seen by a part of the rings only is what synthesizing is for */
+	s = open_it(&o, &r);
 	if (!s) {
 		skip("system-wide is not allowed here");
 		return child_done(&before);
@@ -476,9 +476,9 @@ static void test_system(bool synthesize)
 	sampler_enable(s);
 	after = start(self, "wait", false, 0);
 	tell(after.in);
-	until_lines(&r, &after, s, 1);
+	until_lines(&r, &after, s, 3);
 	tell(before.in);
-	until_lines(&r, &before, s, 2);
+	until_lines(&r, &before, s, 4);
 	sampler_drain(s, collect, &r); /* a first sight may wait for the second drain */
 	sampler_drain(s, collect, &r);
 	tell(before.in);
@@ -494,6 +494,36 @@ static void test_system(bool synthesize)
 	check_stream(&r, s, what);
 	sampler_free(s);
 	run_done(&r);
+}
+
+/* Kernels since 6.2 write one fault's samples for both with the id of whichever event comes first. */
+static void test_two(void)
+{
+	struct run r[2] = { { 0 }, { 0 } };
+	struct sampler_opts o = { .target = SAMPLER_SYSTEM, .events = faults, .n_events = 1, .ring_pages = 1024 };
+	struct child c = start(self, "many", true, 0);
+	struct sampler *s[2] = { open_it(&o, &r[0]), NULL };
+
+	if (!s[0]) {
+		skip("system-wide is not allowed here");
+		return child_done(&c);
+	}
+	s[1] = open_it(&o, &r[1]);
+	sampler_enable(s[0]);
+	if (ok(s[1], "two at once, system-wide: opened"))
+		sampler_enable(s[1]);
+	tell(c.go);
+	until_lines(&r[0], &c, NULL, 100);
+	child_done(&c);
+	strbuf_addstr(&r[1].out, strbuf_str(&r[0].out));
+	for (int i = 0; i < 2 && s[i]; i++) {
+		sampler_disable(s[i]);
+		sampler_drain(s[i], collect, &r[i]);
+		is_int(1, check_touches(&r[i], i ? "the second" : "the first"), "all samples are there");
+		check_stream(&r[i], s[i], i ? "the second" : "the first");
+		sampler_free(s[i]);
+		run_done(&r[i]);
+	}
 }
 
 static void test_lost(void)
@@ -757,6 +787,7 @@ int main(int argc, char **argv)
 	skip("attaching while threads are made as fast as they can be: in make check-long, see doc/attribution.md");
 	test_system(true);
 	test_system(false);
+	test_two();
 	test_lost();
 	test_lost_rounds();
 	test_share();
