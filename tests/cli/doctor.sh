@@ -152,9 +152,15 @@ else
 fi
 
 # With samples: their share.
-operf --session-dir="$work/s" --pid $spins >out 2>err & op=$!
+env --default-signal=INT operf --session-dir="$work/s" --pid $spins >out 2>err & op=$!
 later $op
-sleep 0.7
+cpu_ticks() { awk '{ print $14 + $15 }' "/proc/$spins/stat"; }
+# shellcheck disable=SC2317
+samples_it() { [ -n "$(find "/proc/$op/fd" -lname '*perf_event*' 2>/dev/null)" ]; }
+# shellcheck disable=SC2317
+ran() { [ "$(cpu_ticks)" -ge "$1" ]; }
+wait_for 60 samples_it
+wait_for 60 ran $(($(cpu_ticks) + $(getconf CLK_TCK) / 2))
 kill -INT $op; wait $op
 run opcontrol --doctor=$spins --session-dir="$work/s"
 like out 'ok +samples +[0-9]+ in .*, (9[0-9]|100)\.[0-9] % of them named' 'samples of the process in the session, and how many have names'

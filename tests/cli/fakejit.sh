@@ -286,7 +286,7 @@ END
 map=/tmp/perf-$(awk '$1 == "R" { print $2; exit }' perfmap.truth).map
 check 'the map of a program that was not asked for one stays' test -s "$map"
 rm -f "$map"
-if mkdir -p /tmp/.oprofile/jitdump 2>/dev/null && [ -w /tmp/.oprofile/jitdump ]; then
+if opdump_dir; then
 	truth opdump 'OProfile'"'"'s own dump, which knows whole seconds alone' --share <<'END'
 area anon 65536
 source opdump
@@ -299,7 +299,7 @@ spin b 400
 spin c 200
 END
 	rm -f "/tmp/.oprofile/jitdump/$(awk '$1 == "R" { print $2; exit }' opdump.truth).dump"
-	rmdir /tmp/.oprofile/jitdump /tmp/.oprofile 2>/dev/null
+	opdump_dir_done
 else
 	skip 'no writable /tmp/.oprofile/jitdump'
 fi

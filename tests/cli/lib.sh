@@ -55,6 +55,20 @@ wait_for() {
 	local n=$(($1 * 20)); shift
 	while ! "$@"; do n=$((n - 1)); [ $n -gt 0 ] || return 1; sleep 0.05; done
 }
+# opdump_dir: the directory of OProfile's own dumps is there until opdump_dir_done. Other tests use it at the same time, and take it
+# away where it is empty. False: it cannot be had.
+opdump_dir() {
+	local n
+	for n in {1..100}; do
+		mkdir -p /tmp/.oprofile/jitdump 2>/dev/null && true >"/tmp/.oprofile/jitdump/.used-$$" && return 0
+		sleep 0.0$((n % 5))
+	done 2>/dev/null
+	return 1
+}
+opdump_dir_done() {
+	rm -f "/tmp/.oprofile/jitdump/.used-$$"
+	rmdir /tmp/.oprofile/jitdump /tmp/.oprofile 2>/dev/null
+}
 # no_attach_litter DESCRIPTION VM DIR…: what attaching to VM makes is not there. Other tests attach at the same time, and the
 # name of the agent's copy does not say whose it is: one that goes by itself is theirs.
 no_attach_litter() {

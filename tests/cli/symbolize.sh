@@ -6,9 +6,9 @@
 cd "$work" || exit 1
 fakejit=$build/tests/fakejit/fakejit
 export FAKEJIT_DIR=$work
-mkdir -p /tmp/.oprofile/jitdump
+opdump_dir
 maps=()
-trap 'rm -f "${maps[@]}"; rmdir /tmp/.oprofile/jitdump /tmp/.oprofile 2>/dev/null; cleanup' EXIT
+trap 'rm -f "${maps[@]}"; opdump_dir_done; cleanup' EXIT
 names() { timeout 60 opcontrol --symbolize=$p; }
 
 for source in opagent jitdump perfmap opdump; do
@@ -17,6 +17,8 @@ for source in opagent jitdump perfmap opdump; do
 	rm -f truth
 	setarch -R "$fakejit" truth <(grep -v sleep s.jit) || { fail "$source: the fixture"; continue; }
 	first=$(printf %x "$(awk '$1 == "R" && $4 == "first" { print $5 }' truth)")
+	p=$(awk '$1 == "R" { print $2; exit }' truth)
+	maps+=("/tmp/perf-$p.map" "/tmp/.oprofile/jitdump/$p.dump")
 	setarch -R "$fakejit" truth s.jit & p=$!
 	later $p
 	maps+=("/tmp/perf-$p.map" "/tmp/.oprofile/jitdump/$p.dump")

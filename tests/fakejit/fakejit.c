@@ -4,7 +4,7 @@
  * time, tells (or hides, or tells late) what it did, and appends to TRUTH what really happened:
  *	R pid tid name addr size start_ns end_ns cpu_ns     one run
  *	C pid addr size time_ns                             the code in this range changed
- * times by CLOCK_MONOTONIC, cpu_ns by CLOCK_THREAD_CPUTIME_ID. The script, a command a line:
+ * times by CLOCK_MONOTONIC, cpu_ns by CLOCK_THREAD_CPUTIME_ID, less the time in which the machine itself had no CPU. The script, a command a line:
  *	area anon|wx|memfd|huge SIZE   code memory, the current one: RWX; RW made RX before each run; two mappings of one memfd
  *	                               (written through the one, run in the other); huge pages where there are any
  *	grow SIZE                      more of it, behind it;  remap  the whole elsewhere, its code told as moved
@@ -41,6 +41,7 @@
 #define MAX_FUNCTIONS 8192
 #define MAX_TRUTH 65536
 #define CHUNK_NS 100000
+#define TAKEN_NS (30 * CHUNK_NS) /* a chunk that took so much: a virtual machine had no CPU, which its clocks do not know */
 
 struct area {
 	uint8_t *write, *run;
@@ -234,18 +235,20 @@ static void spin(const char *name, double ms)
 {
 	struct function *f = find(name);
 	void (*code)(uint64_t) = (void (*)(uint64_t))(uintptr_t)(f->area->run + f->offset);
-	uint64_t n = 200, start = post_now(), first = cpu_now(), was = first, now;
+	uint64_t n = 200, start = post_now(), first = cpu_now(), was = first, taken = 0, now;
 
 	do {
 		code(n);
 		now = cpu_now();
+		if (now - was > TAKEN_NS)
+			taken += now - was - CHUNK_NS;
 		if (now - was < CHUNK_NS / 2)
 			n *= 2;
 		else if (now - was > CHUNK_NS * 4 && n > 200)
 			n /= 2;
 		was = now;
-	} while ((double)(now - first) < ms * 1e6);
-	note('R', f->name, (uint64_t)(f->area->run + f->offset), f->size, start, post_now(), now - first);
+	} while ((double)(now - first - taken) < ms * 1e6);
+	note('R', f->name, (uint64_t)(f->area->run + f->offset), f->size, start, post_now(), now - first - taken);
 }
 
 static void drop(const char *name)
