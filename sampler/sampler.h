@@ -64,8 +64,8 @@ int sampler_fd(const struct sampler *s);
  * cpu, and one for cpu UINT32_MAX, stamped with the time before the drain began: nothing older comes later from that cpu.
  * A fork gives an EV_PROC (a copy of the parent's names), an exec another (read anew from /proc; names "" if it is gone). A
  * process that is first seen in a sample is read from /proc too: EV_PROC, EV_COMM, EV_MMAP. All of these have cpu UINT32_MAX
- * and come last, in order of time among themselves, whichever rings tell of them. A record of a ring that comes late (time-stamped, then written after the ring was read) is moved
- * up to the last time given out. A sink's negative answer ends the drain and is returned; the rest of that ring is gone. */
+ * and come last, in order of time among themselves, whichever rings tell of them. A record of a ring that comes late
+ * (time-stamped, then written after the ring was read) is moved up to the last time given out. A sink's negative answer ends the drain and is returned; the rest of that ring is gone. */
 int sampler_drain(struct sampler *s, ev_sink_fn *sink, void *arg);
 /* SAMPLER_PIDS: false when all of them have exited. */
 bool sampler_alive(const struct sampler *s);
