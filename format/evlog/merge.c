@@ -441,9 +441,15 @@ int evlog_merge_feed(struct evlog_merge *m, const void *page, size_t len)
 	return feed_page(m, &pg, (const uint8_t *)page + EVLOG_PAGE_HEADER);
 }
 
+static struct mpage *last_page(const struct evlog_merge *m, uint32_t stream)
+{
+	return m->s && stream <= m->n_streams ? m->s[stream].tail : NULL;
+}
+
 int evlog_merge_feed_cut(struct evlog_merge *m, const void *page, size_t len)
 {
 	struct evlog_page pg;
+	struct mpage *before, *after;
 	uint64_t bad = m->st.bad_pages, meta = m->st.bad_meta;
 	int ret;
 
@@ -451,12 +457,14 @@ int evlog_merge_feed_cut(struct evlog_merge *m, const void *page, size_t len)
 		return 0;
 	pg.used = (uint32_t)MIN(pg.used, (len - EVLOG_PAGE_HEADER) & ~(size_t)3);
 	pg.end = pg.base; /* what it promised is not here */
+	before = last_page(m, pg.stream);
 	ret = feed_page(m, &pg, (const uint8_t *)page + EVLOG_PAGE_HEADER);
 	/* Its ragged end is the cut, not a fault of its own. */
 	m->st.bad_pages = bad;
 	m->st.bad_meta = meta;
-	if (pg.stream && m->s && m->s[pg.stream].tail)
-		m->s[pg.stream].tail->counted_bad = true;
+	after = last_page(m, pg.stream);
+	if (pg.stream && after && after != before)
+		after->counted_bad = true;
 	return ret == -EBADMSG ? 0 : ret;
 }
 

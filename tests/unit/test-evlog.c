@@ -310,6 +310,40 @@ static void test_truncation(void)
 	blocks_free(b);
 }
 
+/* Behind the end of one log a page of another one's last stream, cut in turn at each byte: the stream does not exist here. */
+static void test_cut_after_end(void)
+{
+	enum { LAST = 4000 };
+	struct blocks *b = blocks_new(), *other = blocks_new();
+	struct evlog_writer *w = writer(b, 4096, 1, false), *o = writer(other, 4096, LAST, false);
+	size_t end, page = 0;
+	int wrong = 0;
+
+	plain_event(w, 1, 100, 0x1000);
+	evlog_writer_finish(w);
+	evlog_writer_free(w);
+	plain_event(o, LAST, 100, 0x1000);
+	evlog_writer_sync(o, LAST, 100);
+	for (size_t i = 0; i < other->n; i++)
+		if (blocks_len(other, i) == ALIGN_UP(48 + 32 + 12, 8))
+			page = i;
+	evlog_writer_finish(o);
+	evlog_writer_free(o);
+	end = b->bytes.len;
+	strbuf_add(&b->bytes, other->bytes.buf + other->at[page], blocks_len(other, page));
+	for (size_t len = end; len < b->bytes.len; len++) {
+		uint64_t bad = 0, cut = 0;
+		struct sink s;
+
+		sink_init(&s);
+		wrong += replay_bytes(b->bytes.buf, len, &s, &bad, &cut) || s.events != 1 || cut != (len == end ? UINT64_MAX : len);
+		sink_done(&s);
+	}
+	ok(page && !wrong, "a page cut after the end of the log, of a stream that it does not have: nothing but the place of the cut");
+	blocks_free(other);
+	blocks_free(b);
+}
+
 static void test_bad_page(void)
 {
 	struct blocks *b = blocks_new();
@@ -537,6 +571,7 @@ int main(void)
 	test_merge(0);
 	test_merge(300000);
 	test_truncation();
+	test_cut_after_end();
 	test_bad_page();
 	test_lost();
 	test_stuck();
