@@ -209,6 +209,7 @@ static void post_interpreter(const struct opagent_region *whole)
 static void JNICALL on_dynamic(jvmtiEnv *ti, const char *name, const void *addr, jint size)
 {
 	struct opagent_region r = { .size = sizeof(r), .time_ns = now_ns(), .tier = -1, .kind = OPAGENT_STUB };
+	bool again = replaying_here();
 	char copy[256];
 	char *at;
 
@@ -221,12 +222,10 @@ static void JNICALL on_dynamic(jvmtiEnv *ti, const char *name, const void *addr,
 	r.name = copy;
 	r.addr = (uintptr_t)addr;
 	r.code_size = (uint64_t)size;
-	r.code = stubs_is_changing(copy) ? NULL : addr;
-	if (replaying_here())
+	r.code = addr;
+	if (again)
 		r.flags |= OPAGENT_SINCE_UNKNOWN;
-	else
-		stubs_told(r.addr);
-	if (stubs_is_scratch(copy) || ((r.flags & OPAGENT_SINCE_UNKNOWN) && !stubs_is_new(copy, r.addr, attached))) {
+	if (!stubs_wanted(copy, r.addr, again, attached)) {
 		leave();
 		return;
 	}
@@ -263,9 +262,10 @@ static void JNICALL on_vm_init(jvmtiEnv *ti, JNIEnv *jni, jthread thread)
 	if (!enter())
 		return;
 	vm_heaps(post_heap);
-	if (!attached)
+	if (!attached) {
 		repeat(ti, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
-	stubs_done();
+		stubs_done(false);
+	}
 	leave();
 }
 
@@ -376,7 +376,7 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *text, void *reserved)
 	if (err == JVMTI_ERROR_NONE)
 		err = repeat(ti, JVMTI_EVENT_COMPILED_METHOD_LOAD);
 	live_replay(false);
-	stubs_done();
+	stubs_done(true);
 	if (err != JVMTI_ERROR_NONE)
 		log_line("the VM does not repeat what it compiled before", 0);
 	return JNI_OK;

@@ -115,12 +115,9 @@ void live_lock(void);
 void live_unlock(void);
 
 /* --- stubs.c: what DynamicCodeGenerated does not tell of, but GenerateEvents does --- */
-void stubs_told(uint64_t addr); /* an event came */
-/* Whether what GenerateEvents tells was not told before. attached: it is all that there is. Until stubs_done. */
-bool stubs_is_new(const char *name, uint64_t addr, bool attached);
-void stubs_done(void);
-bool stubs_is_scratch(const char *name);  /* code is put together there, and never run; when it is free, others get the room */
-bool stubs_is_changing(const char *name); /* its bytes will be others later */
+/* Whether this code is to be told. again: it comes out of GenerateEvents. attached: that is all there is of what was there before. */
+bool stubs_wanted(const char *name, uint64_t addr, bool again, bool attached);
+void stubs_done(bool attached); /* GenerateEvents has told */
 
 /* --- compiled.c --- */
 /* Fills tables of r from the records of a load. The memory belongs to the pool and is given back by tables_done. */

@@ -15,52 +15,66 @@ static uint64_t *told; /* addresses; there are some hundreds */
 static size_t n_told, room_told;
 static bool closed;    /* who asks has asked */
 
-void stubs_told(uint64_t addr)
-{
-	pthread_mutex_lock(&lock);
-	if (!closed && n_told == room_told) {
-		size_t room = room_told ? room_told * 2 : 1024;
-		uint64_t *more = realloc(told, room * sizeof(*more));
-		if (more) {
-			told = more;
-			room_told = room;
-		}
-	}
-	if (!closed && n_told < room_told)
-		told[n_told++] = addr;
-	pthread_mutex_unlock(&lock);
-}
-
-void stubs_done(void)
-{
-	pthread_mutex_lock(&lock);
-	free(told);
-	told = NULL;
-	n_told = room_told = 0;
-	closed = true;
-	pthread_mutex_unlock(&lock);
-}
-
-bool stubs_is_new(const char *name, uint64_t addr, bool attached)
-{
-	bool found = false;
-
-	/* Their events may be on their way, and know which ones these are. */
-	if (!attached && (!strncmp(name, "I2C/C2I adapters", 16) || strstr(name, "table stub")))
-		return false;
-	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < n_told && !found; i++)
-		found = told[i] == addr;
-	pthread_mutex_unlock(&lock);
-	return !found;
-}
-
-bool stubs_is_scratch(const char *name)
+/* Code is put together there, and never run; when it is free, others get the room. */
+static bool is_scratch(const char *name)
 {
 	return !strcmp(name, "adapters") || !strncmp(name, "Compile::", 9) || strstr(name, "emporary") || strstr(name, "Temp ");
 }
 
-bool stubs_is_changing(const char *name)
+/* Stays for ever, and has an event, which may come late and knows more of it. */
+static bool is_lasting(const char *name)
 {
-	return !strcmp(name, "native signature handlers") || !strcmp(name, "InlineCacheBuffer");
+	return !strncmp(name, "I2C/C2I adapters", 16) || strstr(name, "table stub");
+}
+
+/* Those that are known: what else is listed may be a buffer, of any name, in which a compiler is at work. */
+static bool has_no_event(const char *name)
+{
+	return !strncmp(name, "jni_fast_", 9) || !strcmp(name, "native signature handlers") || !strcmp(name, "InlineCacheBuffer");
+}
+
+static bool is_told(uint64_t addr)
+{
+	for (size_t i = 0; i < n_told; i++)
+		if (told[i] == addr)
+			return true;
+	return false;
+}
+
+static void note(uint64_t addr)
+{
+	if (n_told == room_told) {
+		size_t room = room_told ? room_told * 2 : 1024;
+		uint64_t *more = realloc(told, room * sizeof(*more));
+		if (!more)
+			return;
+		told = more;
+		room_told = room;
+	}
+	told[n_told++] = addr;
+}
+
+bool stubs_wanted(const char *name, uint64_t addr, bool again, bool attached)
+{
+	bool wanted = again && !attached ? has_no_event(name) : !is_scratch(name);
+
+	pthread_mutex_lock(&lock);
+	if (wanted && (again || is_lasting(name)))
+		wanted = !is_told(addr);
+	if (wanted && !closed)
+		note(addr);
+	pthread_mutex_unlock(&lock);
+	return wanted;
+}
+
+void stubs_done(bool attached)
+{
+	pthread_mutex_lock(&lock);
+	if (!attached) { /* else events of what was repeated may be on their way */
+		free(told);
+		told = NULL;
+		n_told = room_told = 0;
+	}
+	closed = true;
+	pthread_mutex_unlock(&lock);
 }
