@@ -9,9 +9,10 @@ cd "$work" || exit 1
 jitself=$build/tests/tools/jitself
 maps=()
 trap 'rm -rf "${maps[@]}"; cleanup' EXIT
-# A process that says nothing itself; its map is ours to forge. It sleeps for the second in which we do so.
+# A process that says nothing itself; its map is ours to forge. It works once it is watched.
 begin() {
-	"$jitself" none 200 1 >target.out 2>&1 & target=$!
+	rm -f go
+	"$jitself" none 200 go >target.out 2>&1 & target=$!
 	later $target
 	map=/tmp/perf-$target.map
 	maps+=("$map")
@@ -19,11 +20,18 @@ begin() {
 # Its code is mapped: $start.
 # shellcheck disable=SC2317
 ready() { start=$(awk '$2 ~ /x/ && NF == 5 { split($1, a, "-"); print a[1]; exit }' "/proc/$target/maps"); [ -n "$start" ]; }
+# shellcheck disable=SC2317
+watched() { [ -d s/samples ] || ! kill -0 $op 2>/dev/null; }
 # profiled WHAT: until it ends by itself; bounded.
 profiled() {
+	local op
 	rm -rf s
-	run timeout 60 operf --session-dir="$work/s" --pid $target
-	is 0 "$status" "$1: operf ends, well"
+	timeout 60 operf --session-dir="$work/s" --pid $target >out 2>err & op=$!
+	later $op
+	wait_for 30 watched
+	true >go
+	wait $op
+	is 0 $? "$1: operf ends, well"
 	wait $target
 	opreport --session-dir="$work/s" -l >report 2>report.err
 	rm -rf "$map"
@@ -161,10 +169,10 @@ lines 012345 fewer.line.entries.than.said"
 {
 	printf 'area anon 65536\nsource jitdump\n'
 	for i in 0 1 2 3 4 5; do echo "make f$i $((i * 4096)) 512"; done
-	echo 'sleep 1500'
+	echo 'await go'
 	for _ in 1 2 3 4 5 6 7 8 9 10; do for i in 0 1 2 3 4 5; do echo "spin f$i 10"; done; done
 } >six.jit
-grep -v sleep six.jit | head -n 9 >quick.jit
+grep -v await six.jit | head -n 9 >quick.jit
 fakejit=$build/tests/fakejit/fakejit
 export FAKEJIT_DIR=$work
 functions() { grep -o '\<f[0-5]$' | sort -u | tr -d 'f\n'; }
@@ -184,6 +192,7 @@ if command -v perl >/dev/null && "$fakejit" six.truth quick.jit && mv jit-*.dump
 	# And while it runs: found by its mapping.
 	while read -r way want text <&3; do
 		case $way in version | arch | header | cut57 | load16 | load2G | huge | lines) ;; *) continue ;; esac
+		rm -f go
 		"$fakejit" six.truth six.jit & target=$!
 		later $target
 		dump=jit-$target.dump

@@ -51,19 +51,20 @@ run operf -d s3 --freq 1 sh -c 'exit 9'
 is 9 "$status" 'but the own status of the command comes first'
 
 # --- signals to operf
-operf -d s4 sh -c 'trap "echo got; exit 7" TERM; while :; do :; done' >sig.out 2>sig.err &
+# The command says that it is up when its trap is set and it has used some CPU time.
+operf -d s4 sh -c 'trap "echo got; exit 7" TERM; ./burn 200000; : >s4.up; while :; do :; done' >sig.out 2>sig.err &
 later $!
 p=$!
-wait_for 20 test -d s4 && sleep 1
+wait_for 60 test -e s4.up
 kill -TERM $p
 wait $p
 is 7 $? 'SIGTERM is passed on, and the status of what the command did with it kept'
 is got "$(cat sig.out)" 'the command got it'
 check 'what was sampled is there' test "$(samples s4)" -gt 0
-env --default-signal=INT operf -d s5 sh -c 'trap "exit 0" INT; while :; do :; done' >sig.out 2>sig.err &
+env --default-signal=INT operf -d s5 sh -c 'trap "exit 0" INT; : >s5.up; while :; do :; done' >sig.out 2>sig.err &
 later $!
 p=$!
-wait_for 20 test -d s5 && sleep 0.5
+wait_for 60 test -e s5.up
 kill -INT $p
 wait $p
 is 0 $? 'SIGINT likewise'
@@ -82,13 +83,24 @@ if [ -x "$build/report/opreport" ]; then
 fi
 
 # --- processes that run
+ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+# used_from_now SESSION PID…: since SESSION was there each used 0.3 s of CPU time.
+used_from_now() {
+	local s=$1 p was
+	shift
+	wait_for 60 test -d "$s/samples"
+	for p; do
+		was=$(ticks "$p")
+		wait_for 60 eval "[ \$(ticks $p) -ge $((was + 30)) ]"
+	done
+}
 sh -c 'while :; do :; done' &
 later $!
 burner=$!
 env --default-signal=INT operf -d s7 --pid $burner 2>pid.err &
 later $!
 p=$!
-wait_for 20 test -d s7/samples && sleep 1
+used_from_now s7 $burner
 kill -INT $p
 wait $p
 is 0 $? '--pid: SIGINT ends it well'
@@ -97,7 +109,7 @@ check '--pid: the process goes on' kill -0 $burner
 operf -d s8 --pid "$burner,$(cat s6.pid)" 2>pid.err &
 later $!
 p=$!
-wait_for 20 test -d s8/samples && sleep 1
+used_from_now s8 $burner "$(cat s6.pid)"
 kill -9 $burner "$(cat s6.pid)"
 wait_for 20 sh -c "! kill -0 $p 2>/dev/null"
 wait $p
@@ -137,8 +149,13 @@ check '--keep-log: the log is there' test -s s11/log/events.opel
 run operf --replay s11/log/events.opel -d s12
 is 0 "$status" '--replay'
 check '--replay: the same session, byte for byte' diff -r s11/samples/current/ s12/samples/current/
-run operf --replay s11/log/events.opel -d s13 --from 0.1 --to 0.2
-check '--from --to: fewer' test "$(samples s13)" -lt "$(samples s11)" -a "$(samples s13)" -gt 0
+# The middle half of it.
+opevlog dump s11/log/events.opel | awk '$2 == "sample" { print $1 }' >s11.times
+read -r from to n < <(awk '{ t[NR] = $1 } END { l = t[NR] - t[1]; f = sprintf("%.6f", l / 4); u = sprintf("%.6f", l * 3 / 4)
+	for (i in t) n += t[i] - t[1] >= f && t[i] - t[1] < u; print f, u, n }' s11.times)
+run operf --replay s11/log/events.opel -d s13 --from "$from" --to "$to"
+got=$(samples s13)
+check "--from --to: what is between them, $got of $(samples s11)" test "$got" -ge $((n - 1)) -a "$got" -le $((n + 1)) -a "$got" -lt "$(samples s11)"
 run operf --replay s11/log/events.opel -d s14 --from 1000
 is 1 "$status" '--from beyond the end: no samples, an error'
 head -c 20000 s11/log/events.opel >cut.opel
@@ -175,10 +192,10 @@ END
 run operf -d file/x ./burn 10
 is 1 "$status" 'a session directory that cannot be: refused'
 like err 'cannot make the session directory file/x' 'and said'
-operf -d s20 sh -c 'while :; do :; done' 2>/dev/null &
+operf -d s20 sh -c ': >s20.up; while :; do :; done' 2>/dev/null &
 later $!
 p=$!
-wait_for 20 test -d s20/samples && sleep 0.3
+wait_for 60 test -e s20.up
 run operf -d s20 ./burn 10
 is 1 "$status" 'two runs into one session: the second is refused'
 like err 'another run is writing' 'and said'

@@ -50,12 +50,22 @@ for source in opagent jitdump perfmap opdump; do
 done
 
 # What is made while it runs, and after the end of the process.
-printf 'area anon 65536\nsource opagent\nmake early 0 512\nsleep 1500\nmake late 4096 512\nsleep 2500\n' >s.jit
+printf 'area anon 65536\nsource opagent\nmake early 0 512\nawait go\nmake late 4096 512\nawait end\n' >s.jit
 setarch -R "$fakejit" truth s.jit & p=$!
 later $p
+# told NAME: it is in an image of the process; answered N: lines; by polling.
+told() { wait_for 30 sh -c 'nm "$1"/*.jo 2>/dev/null | grep -q " $2\$"' sh "$(echo "$OPJIT_DIR/$p"-*)" "$1"; }
+answered() { wait_for 30 sh -c "[ \"\$(wc -l <answer)\" = $1 ]"; }
 at=$((0x$first))
 wait_for 30 sh -c "ls '$OPJIT_DIR'/$p-*/ring >/dev/null 2>&1"
-{ printf '0x%x\n' $at; sleep 3; printf '0x%x\n' $((at + 4096)); wait_for 30 sh -c "! kill -0 $p"; sleep 1.2; printf '0x%x\n' $at; } 2>/dev/null | names >answer
+told early
+{
+	printf '0x%x\n' $at; answered 1; true >go; told late
+	sleep 1.2 # it looks anew once a second
+	printf '0x%x\n' $((at + 4096)); answered 2; true >end; wait_for 30 sh -c "! kill -0 $p"
+	sleep 1.2
+	printf '0x%x\n' $at
+} 2>/dev/null | names >answer
 is 'early late early ' "$(tr '\n' ' ' <answer)" 'also of code that comes later, and when the process has ended'
 
 run timeout 20 opcontrol --symbolize=999999999 </dev/null

@@ -17,7 +17,7 @@
  *	set early MS                   loads are told, with that stamp, so much before the code is there
  *	set lose N                     of each Nth function nothing is told (0: none)
  *	make NAME OFFSET SIZE [LOOP]   a function; of the SIZE bytes the first LOOP run (all)
- *	spin NAME MS;  drop NAME;  move NAME OFFSET;  sleep MS
+ *	spin NAME MS;  drop NAME;  move NAME OFFSET;  sleep MS;  await FILE (until it is there)
  *	versions N MS OFFSET SIZE [CPU-MS-STEP]  N versions at one address, each made, run and dropped
  *	fork N                         a child does the next N lines, the parent goes on behind them;  wait  for it
  *	thread N                       a thread does them;  join
@@ -436,6 +436,15 @@ static int flow(char *const *w, int at, int to)
 	return at;
 }
 
+static void await_file(const char *path)
+{
+	for (int i = 0; access(path, F_OK) < 0; i++) {
+		if (i == 6000)
+			die(path);
+		usleep(10000);
+	}
+}
+
 static void command(char *const *w, int n)
 {
 	const char *c = w[0];
@@ -476,6 +485,8 @@ static void command(char *const *w, int n)
 		move(w[1], a2);
 	} else if (!strcmp(c, "sleep") && n == 2) {
 		usleep((useconds_t)(a1 * 1000));
+	} else if (!strcmp(c, "await") && n == 2) {
+		await_file(w[1]);
 	} else if (!strcmp(c, "versions") && n >= 5) {
 		versions((unsigned int)a1, strtod(w[2], NULL), a3, a4, n > 5 ? strtod(w[5], NULL) : 0);
 	} else if (!strcmp(c, "grow") && n == 2) {

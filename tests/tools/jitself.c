@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * jitself HOW MS [S]: a program that makes two functions, twice and once, and (S seconds later) runs them in a ratio of 2 : 1 for MS of CPU time; what each
- * took goes to standard output. HOW it tells of them:
+ * jitself HOW MS [S|FILE]: a program that makes two functions, twice and once, and (S seconds later, or when FILE is there) runs them in a ratio of 2 : 1
+ * for MS of CPU time; what each took goes to standard output. HOW it tells of them:
  *	gdb      an ELF object in the list of GDB's JIT interface
  *	gdb-bad  the same, behind entries that are damaged in all ways, and at the end of a list that is a ring
  *	api      as users of Intel's JIT API do: the collector that INTEL_JIT_PROFILER64 names
@@ -186,8 +186,15 @@ int main(int argc, char **argv)
 		tell_gdb(code, argv[1][3] != '\0');
 	else if (!strcmp(argv[1], "api"))
 		tell_api(code);
-	if (argc > 3)
+	if (argc > 3 && strspn(argv[3], "0123456789") < strlen(argv[3])) {
+		for (int i = 0; access(argv[3], F_OK) < 0; i++) {
+			if (i == 6000)
+				return 2;
+			usleep(10000);
+		}
+	} else if (argc > 3) {
 		sleep((unsigned int)strtoul(argv[3], NULL, 10));
+	}
 	while (twice_ns + once_ns < want) {
 		uint64_t a = cpu_ns(), b;
 		twice(2 * n);
