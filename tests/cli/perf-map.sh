@@ -9,7 +9,8 @@ cd "$work" || exit 1
 jitself=$build/tests/tools/jitself maps=()
 trap 'rm -f "${maps[@]}"; cleanup' EXIT
 begin() { # begin MS [NAME=VALUE]: a process that says nothing itself and uses so much CPU time; $start is where its code is
-	env "${2-A=B}" "$jitself" none "$1" 1 >target.out 2>&1 & target=$!
+	rm -f go
+	env "${2-A=B}" "$jitself" none "$1" go >target.out 2>&1 & target=$!
 	later $target
 	map=${where:-/tmp}/perf-$target.map
 	maps+=("$map")
@@ -19,7 +20,14 @@ ready() { start=$(code); [ -n "$start" ]; }
 code() { awk '$2 ~ /x/ && NF == 5 { split($1, a, "-"); print a[1]; exit }' "/proc/$target/maps" 2>/dev/null; }
 used() { [ "$(awk '{ print $14 + $15 }' "/proc/$target/stat" 2>/dev/null || echo 999999)" -ge "$1" ]; } # in 1/100 s
 lines() { printf '%s 400 %s_twice\n%x 400 %s_once\n' "$start" "$1" $((0x$start + 1024)) "$1"; }
-watch() { rm -rf s; timeout 300 operf --session-dir="$work/s" --pid $target >out 2>err & op=$!; later $op; }
+watched() { [ -d s/samples ] || ! kill -0 $op 2>/dev/null; }
+watch() { # and from then on it works
+	rm -rf s
+	timeout 300 operf --session-dir="$work/s" --pid $target >out 2>err & op=$!
+	later $op
+	wait_for 60 watched
+	true >go
+}
 report() { wait $op; wait $target; opreport --session-dir="$work/s" -l >report 2>report.err; }
 count() { awk -v n="$1" '$NF == n { s += $1 } END { print s + 0 }' report; }
 # both WHAT FIRST SECOND: each name has its samples, and the second has no more than its time
