@@ -133,7 +133,7 @@ make b 8192 512
 spin a 300
 make c 12288 512
 versions 10 15 16384 512
-sleep 2000
+await go
 spin a 300
 versions 40 15 16384 512
 drop b
@@ -144,9 +144,13 @@ END
 "$fakejit" late.truth late.jit &
 p=$!
 later $p
-sleep 1
-run operf --freq 997 --keep-log -d late.s --pid $p
+wait_for 60 grep -qs '^230 ' /proc/$p/syscall # clock_nanosleep: it waits for us
+operf --freq 997 --keep-log -d late.s --pid $p >out 2>err & op=$!
+later $op
+wait_for 60 sh -c "[ -d late.s/samples ] || ! kill -0 $op"
+true >go
 wait $p
+wait $op
 if "$judge" late.truth late.s/log/events.opel late.j >late.verdict 2>&1; then
 	pass 'attached to in the middle: the code of before and of after'
 else

@@ -30,10 +30,12 @@ methods() { opreport --session-dir="$1" -l -n 2>/dev/null | grep -F "$2 [jit]"; 
 cat >script <<'END'
 #!/bin/sh
 java -cp . Hot 4000 &
-java -XX:-Inline -cp . Phases next end &
-sleep 2
+java -XX:-Inline -cp . Phases next end & p=$!
+# used N: process $p has used N/100 s of CPU time
+used() { n=0; while [ $n -lt 600 ] && [ "$(awk '{ print $14 + $15 }' /proc/$p/stat)" -lt $1 ]; do n=$((n + 1)); sleep 0.1; done; }
+used 200
 : >next
-sleep 2
+used 400
 : >end
 wait
 END

@@ -118,6 +118,7 @@ if [ "$(id -u)" = 0 ]; then
 	operf -d s8 --pid $vm 2>s8.err &
 	p=$!
 	later $p
+	wait_for 60 test -d s8/samples
 	sleep 2.5
 	kill -INT $p
 	wait $p
