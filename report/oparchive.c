@@ -77,8 +77,11 @@ static int copy_to_dir(struct archive *a, int in, const char *to, uint64_t len)
 	return r;
 }
 
-/* The regular file `from` becomes `to` (without a slash in front) in the archive; the second time nothing happens. */
-static int take(struct archive *a, int dirfd, const char *from, const char *to)
+/*
+ * The regular file `from` becomes `to` (without a slash in front) in the archive; the second time nothing happens. follow: 0, or
+ * O_NOFOLLOW for what lies in the session, whose owner may have put a link there to what only we can read.
+ */
+static int take(struct archive *a, int dirfd, const char *from, int follow, const char *to)
 {
 	AUTO_CLOSE int in = -1;
 	uint32_t before = a->taken.n;
@@ -97,7 +100,11 @@ static int take(struct archive *a, int dirfd, const char *from, const char *to)
 		printf("%s%s%s\n", *from == '/' ? "" : a->dir, *from == '/' ? "" : "/", from);
 		return 0;
 	}
-	in = openat(dirfd, from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	in = openat(dirfd, from, O_RDONLY | O_CLOEXEC | O_NONBLOCK | follow);
+	if (in < 0 && errno == ELOOP && follow) {
+		msg_warn("%s: a symbolic link: left out", from);
+		return 0;
+	}
 	if (in < 0 || fstat(in, &st) < 0)
 		return msg_errno(errno, "%s", from);
 	if (!S_ISREG(st.st_mode))
@@ -131,7 +138,7 @@ static int take_tree(struct archive *a, int dirfd, const char *path, const char 
 		else if (S_ISDIR(st.st_mode))
 			r = depth > 200 ? -ELOOP : take_tree(a, fd, e->d_name, below.buf, depth + 1);
 		else if (S_ISREG(st.st_mode))
-			r = take(a, fd, e->d_name, below.buf);
+			r = take(a, fd, e->d_name, O_NOFOLLOW, below.buf);
 	}
 	closedir(d);
 	return r;
@@ -140,7 +147,7 @@ static int take_tree(struct archive *a, int dirfd, const char *path, const char 
 /* --- images -------------------------------------------------------------------------------------------- */
 static int take_debug(void *arg, const char *path, const char *archived)
 {
-	return take(arg, AT_FDCWD, path, archived);
+	return take(arg, AT_FDCWD, path, 0, archived);
 }
 
 static int take_image(struct archive *a, const struct session *s, const struct session_file *f)
@@ -167,7 +174,7 @@ static int take_image(struct archive *a, const struct session *s, const struct s
 		strbuf_addstr(&to, f->image);
 	if (to.error)
 		return to.error;
-	r = take(a, AT_FDCWD, now.buf, to.buf);
+	r = take(a, AT_FDCWD, now.buf, f->kind == SESSION_JIT ? O_NOFOLLOW : 0, to.buf);
 	if (r >= 0 && f->kind == SESSION_FILE)
 		r = elfdebug_each(now.buf, f->image, take_debug, a);
 	return r;
@@ -209,7 +216,7 @@ static int take_rest(struct archive *a)
 		strbuf_reset(&path);
 		strbuf_addf(&path, "%s/%s", a->dir, names[i]);
 		if (access(strbuf_str(&path), R_OK) == 0)
-			r = take(a, AT_FDCWD, path.buf, names[i]);
+			r = take(a, AT_FDCWD, path.buf, O_NOFOLLOW, names[i]);
 	}
 	if (r < 0 || a->list)
 		return r;

@@ -52,6 +52,18 @@ oparchive -o arch2.tar -d s 2>/dev/null
 check 'the same session gives the same bytes' cmp arch.tar arch2.tar
 check 'tar reads it' sh -c 'tar -tf arch.tar >names'
 like names 'jit/77-00aa/0.jo' 'and finds the images'
+# A session is somebody else's: what only we can read does not come out of it by a link.
+cp -r s linked
+echo 'only ours' >secret
+for f in kallsyms jit/77-00aa/0.jo; do
+	rm -f linked/$f
+	ln -s "$work/secret" linked/$f
+done
+ln -s "$work/secret" linked/vdso
+run oparchive -o linked.arch -d linked
+is 0 "$status" 'oparchive of a session with links in place of its files'
+is '' "$(grep -rl 'only ours' linked.arch)" 'what they lead to is not in it'
+is 3 "$(grep -c ': a symbolic link: left out$' err)" 'which is said of each'
 run oparchive -o arch -d s
 is 1 "$status" 'a directory that is there is not written into'
 
