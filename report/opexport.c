@@ -46,6 +46,7 @@ struct process {
 struct jit_file { /* one of our images in its process */
 	uint32_t process;
 	uint64_t at;             /* address of its offset 0 */
+	uint64_t far, far_at;    /* its first address of code without bytes, which stands gigabytes behind the rest, and where that goes */
 };
 
 struct export {
@@ -232,11 +233,16 @@ static int add_record(struct output *o, uint64_t key, uint64_t value)
 	return 0;
 }
 
+static uint64_t jit_key(const struct jit_file *f, uint64_t key)
+{
+	return key < f->far ? f->at + key : f->far_at + (key - f->far);
+}
+
 /* A key of ours as a key there. */
 static struct spot spot_of(const struct export *x, size_t i, uint64_t key)
 {
 	const struct session_file *f = session_file(x->s, i);
-	struct spot at = { .file = i, .key = f->kind == SESSION_JIT ? x->jit[i].at + key - JIT_BASE : key };
+	struct spot at = { .file = i, .key = f->kind == SESSION_JIT ? jit_key(&x->jit[i], key) - JIT_BASE : key };
 
 	if (is_wide(f)) {
 		at.window = key & ~(WINDOW - 1);
@@ -270,15 +276,34 @@ static int process_of(struct export *x, const struct session_file *f, uint32_t *
 }
 
 struct span {
-	uint64_t end;
+	uint64_t far, end, far_end;
 };
+
+static void span_take(struct span *s, uint64_t addr, uint64_t size)
+{
+	uint64_t *end = addr < s->far ? &s->end : &s->far_end;
+
+	*end = MAX(*end, addr + size);
+}
 
 static int widen(void *arg, uint64_t key, uint64_t count)
 {
-	struct span *s = arg;
-
-	s->end = MAX(s->end, key + 1);
+	span_take(arg, key, 1);
 	return 0;
+}
+
+/* The first address behind all code that has its bytes. */
+static uint64_t far_of(const struct jo_image *im)
+{
+	uint64_t near = 0, far = UINT64_MAX;
+
+	for (size_t k = 0; k < im->n; k++)
+		if (im->symbols[k].bytes != SIZE_MAX)
+			near = MAX(near, im->symbols[k].addr + im->symbols[k].size);
+	for (size_t k = 0; k < im->n; k++)
+		if (im->symbols[k].bytes == SIZE_MAX && im->symbols[k].addr >= near)
+			far = MIN(far, im->symbols[k].addr);
+	return far;
 }
 
 /* Gives image i its addresses in its process. The same image under another event has the same ones. */
@@ -287,7 +312,8 @@ static int place_jit(struct export *x, size_t i)
 	const struct session_file *f = session_file(x->s, i);
 	struct jo_image im = JO_IMAGE_INIT;
 	AUTO_STRBUF path = STRBUF_INIT;
-	struct span span = { 0 };
+	struct span span = { .far = UINT64_MAX };
+	struct jit_file *at = &x->jit[i];
 	struct process *p;
 	int r = process_of(x, f, &x->jit[i].process);
 
@@ -295,22 +321,27 @@ static int place_jit(struct export *x, size_t i)
 		return r;
 	for (size_t k = 0; k < i; k++)
 		if (x->jit[k].process == x->jit[i].process && !strcmp(session_file(x->s, k)->image, f->image)) {
-			x->jit[i].at = x->jit[k].at;
+			*at = x->jit[k];
 			return 0;
 		}
-	p = &x->processes[x->jit[i].process];
-	x->jit[i].at = p->end;
-	r = session_file_each(x->s, i, widen, &span);
-	if (r >= 0 && session_image_path(x->s, f, &path) == 0 && jo_image_read(&im, path.buf) == 0) {
+	p = &x->processes[at->process];
+	if (session_image_path(x->s, f, &path) == 0 && jo_image_read(&im, path.buf) == 0 && im.n) {
 		p->image.machine = im.machine;
-		for (size_t k = 0; k < im.n && r >= 0; k++) {
-			const struct jo_symbol *s = &im.symbols[k];
-			span.end = MAX(span.end, s->addr + s->size);
-			r = jo_image_add(&p->image, p->end + s->addr, s->size, im.names.buf + s->name,
-					 s->bytes == SIZE_MAX ? NULL : im.code.buf + s->bytes);
-		}
+		span.far = far_of(&im);
 	}
-	p->end += ALIGN_UP(span.end, (uint64_t)JIT_ALIGN);
+	span.far_end = span.far;
+	r = session_file_each(x->s, i, widen, &span);
+	for (size_t k = 0; k < im.n; k++)
+		span_take(&span, im.symbols[k].addr, im.symbols[k].size);
+	at->at = p->end;
+	at->far = span.far;
+	at->far_at = p->end + ALIGN_UP(span.end, (uint64_t)JIT_ALIGN);
+	for (size_t k = 0; k < im.n && r >= 0; k++) {
+		const struct jo_symbol *s = &im.symbols[k];
+		r = jo_image_add(&p->image, jit_key(at, s->addr), s->size, im.names.buf + s->name,
+				 s->bytes == SIZE_MAX ? NULL : im.code.buf + s->bytes);
+	}
+	p->end = at->far_at + ALIGN_UP(span.far_end - span.far, (uint64_t)JIT_ALIGN);
 	jo_image_done(&im);
 	return r;
 }

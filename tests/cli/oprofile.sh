@@ -112,4 +112,31 @@ run opimport --oprofile=nowhere -d b4
 is 1 "$status" 'none too'
 run opexport --oprofile=up -d back
 is 1 "$status" 'opexport never writes into a session that is there'
+# --- JIT code from each source that there is, with its bytes and without, in one process: there and back
+fakejit=$build/tests/fakejit/fakejit
+if may_sample && [ "$(uname -m)" = x86_64 ]; then
+	export FAKEJIT_DIR=$work
+	for sources in 'perfmap' 'opagent perfmap' 'jitdump perfmap' 'perfmap opagent'; do
+		{
+			echo 'area anon 65536'
+			n=0
+			for s in $sources; do
+				n=$((n + 1))
+				printf 'source %s\nmake code_%d %d 512\nmake more_%d %d 512\n' "$s" $n $((n * 8192)) $n $((n * 8192 + 4096))
+			done
+			for i in $(seq $n); do printf 'spin code_%d 100\nspin more_%d 50\n' $i $i; done
+		} >mixed.jit
+		rm -rf mixed up2 back2
+		operf -d mixed "$fakejit" mixed.truth mixed.jit >out 2>err
+		opreport -l -n --session-dir=mixed 2>/dev/null | awk '$NF ~ /^(code|more)_/ { print $1, $NF }' | sort >want
+		run opexport --oprofile=up2 -d mixed
+		is "0 $((2 * n))" "$status $(wc -l <want)" "$sources: opexport"
+		run opimport --oprofile=up2 -d back2
+		opreport -l -n --session-dir=back2 2>/dev/null | awk '$NF ~ /^(code|more)_/ { print $1, $NF }' | sort >got
+		is "$(cat want)" "$(cat got)" "$sources: names and counts came back"
+		awk '$1 == "R" { print "/tmp/perf-" $2 ".map" }' mixed.truth | sort -u | xargs rm -f
+	done
+else
+	skip 'the fixture makes x86-64 code, and is sampled'
+fi
 done_testing
