@@ -43,8 +43,9 @@ for ((k = 0; k < kills; k++)); do
 			images=$((images + 1))
 			n=$(grep -c ' T ' "$work/nm")
 			methods=$((methods + n))
-			# A symbol comes after its record: no name is in the image that the journal does not tell.
-			[ "$n" -le "$(grep -c '^load ' "$work/dump")" ] || bad+=" $k:more-symbols-than-records"
+			# A symbol comes before its record (core.h), and they are made one after the other: the journal tells of each name
+			# in the image but the last, whose post may have been under way.
+			[ "$n" -le $(($(grep -c '^load ' "$work/dump") + 1)) ] || bad+=" $k:more-symbols-than-records"
 		done
 	done
 	case $bad in *" $k:"*) show "$work/dump.err" "$work/lint"; tail -n 3 "$work/dump" ;; esac
