@@ -38,7 +38,10 @@ for ((k = 0; k < kills; k++)); do
 		for image in "$dir"/*.jo; do
 			[ -e "$image" ] || continue
 			eu-elflint --gnu-ld "$image" >"$work/lint" 2>&1 || bad+=" $k:eu-elflint"
-			nm "$image" >"$work/nm" 2>"$work/nm.err" && [ ! -s "$work/nm.err" ] || bad+=" $k:nm"
+			# All that nm may say is that nothing was told yet.
+			nm "$image" >"$work/nm" 2>"$work/nm.err" || bad+=" $k:nm"
+			grep -v ': no symbols$' "$work/nm.err" && bad+=" $k:nm"
+			[ ! -s "$work/nm.err" ] || grep -q '^source hotspot .* events=0 ' "$work/dump" || bad+=" $k:no-symbols"
 			readelf -aW "$image" >/dev/null 2>"$work/re.err" && [ ! -s "$work/re.err" ] || bad+=" $k:readelf"
 			images=$((images + 1))
 			n=$(grep -c ' T ' "$work/nm")
@@ -48,7 +51,7 @@ for ((k = 0; k < kills; k++)); do
 			[ "$n" -le $(($(grep -c '^load ' "$work/dump") + 1)) ] || bad+=" $k:more-symbols-than-records"
 		done
 	done
-	case $bad in *" $k:"*) show "$work/dump.err" "$work/lint"; tail -n 3 "$work/dump" ;; esac
+	case $bad in *" $k:"*) show "$work/dump.err" "$work/lint" "$work/nm.err"; tail -n 3 "$work/dump" ;; esac
 	rm -rf "${OPJIT_DIR:?}"/*-*
 done
 is '' "$bad" "kill -9 of a VM at $kills instants ($early of them while it starts): all that is left is valid"
