@@ -7,13 +7,14 @@ sampler_libsampler_la_SOURCES = sampler/sampler.h sampler/sampler.c sampler/priv
 sampler_libsampler_la_LIBADD = $(PFM_LIBS)
 
 # Tests
-check_PROGRAMS += tests/tools/sampler-dump tests/unit/test-perfrec tests/unit/test-evspec tests/unit/test-procinfo
-UNIT_TESTS += tests/unit/test-perfrec tests/unit/test-evspec tests/unit/test-procinfo
+check_PROGRAMS += tests/tools/sampler-dump tests/unit/test-perfrec tests/unit/test-evspec tests/unit/test-procinfo tests/unit/test-track
+UNIT_TESTS += tests/unit/test-perfrec tests/unit/test-evspec tests/unit/test-procinfo tests/unit/test-track
 VALGRIND_TESTS += tests/unit/test-perfrec
 tests_tools_sampler_dump_LDADD = sampler/libsampler.la lib/libbase.la
 tests_unit_test_perfrec_LDADD = sampler/libsampler.la lib/libbase.la
 tests_unit_test_evspec_LDADD = sampler/libsampler.la lib/libbase.la
 tests_unit_test_procinfo_LDADD = sampler/libsampler.la lib/libbase.la
+tests_unit_test_track_LDADD = sampler/libsampler.la lib/libbase.la
 check_PROGRAMS += tests/unit/test-sampler
 UNIT_TESTS += tests/unit/test-sampler
 SERIAL_TESTS += tests/unit/test-sampler

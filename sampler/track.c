@@ -221,14 +221,6 @@ static int put_off(struct sampler *s, const struct pending *p)
 	return 0;
 }
 
-/* Of many mappings in a row the first one says it all. */
-static bool said_already(const struct sampler *s, const struct ev *e)
-{
-	const struct pending *last = s->n_pending ? &s->pending[s->n_pending - 1] : NULL;
-
-	return last && last->what == EV_MMAP && last->pid == e->pid;
-}
-
 int track_event(struct sampler *s, const struct ev *e, ev_sink_fn *sink, void *arg)
 {
 	struct pending p = { .time_ns = e->time_ns, .pid = e->pid, .what = e->type };
@@ -238,7 +230,7 @@ int track_event(struct sampler *s, const struct ev *e, ev_sink_fn *sink, void *a
 	if (e->type == EV_FORK && e->pid != e->u.fork.ppid)
 		p.ppid = e->u.fork.ppid;
 	else if (!(e->type == EV_COMM && e->u.comm.flags & EV_COMM_EXEC) && !(e->type == EV_EXIT && e->pid == e->tid) &&
-		 !(e->type == EV_MMAP && !said_already(s, e)))
+		 e->type != EV_MMAP)
 		return 0;
 	/* From before the processes were listed: an event without a CPU would be older than those of the list. */
 	if (e->time_ns < s->synth_ns)
