@@ -325,9 +325,11 @@ static int place_jit(struct export *x, size_t i)
 			return 0;
 		}
 	p = &x->processes[at->process];
-	if (session_image_path(x->s, f, &path) == 0 && jo_image_read(&im, path.buf) == 0 && im.n) {
+	if (session_image_path(x->s, f, &path) == 0 && jo_image_read(&im, path.buf) == 0) {
 		p->image.machine = im.machine;
 		span.far = far_of(&im);
+	} else {
+		jo_image_done(&im); /* of a damaged one there may be some */
 	}
 	span.far_end = span.far;
 	r = session_file_each(x->s, i, widen, &span);
