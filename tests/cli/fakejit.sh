@@ -147,7 +147,7 @@ later $p
 wait_for 60 grep -qs '^230 ' /proc/$p/syscall # clock_nanosleep: it waits for us
 operf --freq 997 --keep-log -d late.s --pid $p >out 2>err & op=$!
 later $op
-wait_for 60 sh -c "[ -d late.s/samples ] || ! kill -0 $op"
+watched late.s $op
 true >go
 wait $p
 wait $op

@@ -20,15 +20,13 @@ begin() {
 # Its code is mapped: $start.
 # shellcheck disable=SC2317
 ready() { start=$(awk '$2 ~ /x/ && NF == 5 { split($1, a, "-"); print a[1]; exit }' "/proc/$target/maps"); [ -n "$start" ]; }
-# shellcheck disable=SC2317
-watched() { [ -d s/samples ] || ! kill -0 $op 2>/dev/null; }
 # profiled WHAT: until it ends by itself; bounded.
 profiled() {
 	local op
 	rm -rf s
 	timeout 60 operf --session-dir="$work/s" --pid $target >out 2>err & op=$!
 	later $op
-	wait_for 30 watched
+	watched s $op
 	true >go
 	wait $op
 	is 0 $? "$1: operf ends, well"

@@ -55,6 +55,12 @@ wait_for() {
 	local n=$(($1 * 20)); shift
 	while ! "$@"; do n=$((n - 1)); [ $n -gt 0 ] || return 1; sleep 0.05; done
 }
+# watched SESSION PID: waits until the operf that is PID samples into SESSION, or has ended.
+# shellcheck disable=SC2317
+watched() {
+	is_watched() { [ -d "$1/samples" ] || ! kill -0 "$2" 2>/dev/null; }
+	wait_for 60 is_watched "$@"
+}
 # opdump_dir: the directory of OProfile's own dumps is there until opdump_dir_done. Other tests use it at the same time, and take it
 # away where it is empty. False: it cannot be had.
 opdump_dir() {

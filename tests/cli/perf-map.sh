@@ -20,12 +20,11 @@ ready() { start=$(code); [ -n "$start" ]; }
 code() { awk '$2 ~ /x/ && NF == 5 { split($1, a, "-"); print a[1]; exit }' "/proc/$target/maps" 2>/dev/null; }
 used() { [ "$(awk '{ print $14 + $15 }' "/proc/$target/stat" 2>/dev/null || echo 999999)" -ge "$1" ]; } # in 1/100 s
 lines() { printf '%s 400 %s_twice\n%x 400 %s_once\n' "$start" "$1" $((0x$start + 1024)) "$1"; }
-watched() { [ -d s/samples ] || ! kill -0 $op 2>/dev/null; }
 watch() { # and from then on it works
 	rm -rf s
 	timeout 300 operf --session-dir="$work/s" --pid $target >out 2>err & op=$!
 	later $op
-	wait_for 60 watched
+	watched s $op
 	true >go
 }
 report() { wait $op; wait $target; opreport --session-dir="$work/s" -l >report 2>report.err; }
