@@ -18,9 +18,7 @@ named() { # SESSION WHAT
 	check "$2: at least 99.9 % of them are named" test $(((g + a) * 1000)) -le $all
 	[ -x "$build/report/opreport" ] || return
 	all=$((all + $(total "$1" kernel) + $(total "$1" native) + $(total "$1" unknown)))
-	if [ -e "$1/log/events.opel" ]; then
-		is "$all" "$(opevlog stat "$1/log/events.opel" 2>/dev/null | sed -n 's/^ *sample  *//p')" "$2: the event log has as many samples"
-	fi
+	is "$all" "$(opevlog stat "$1/log/events.opel" 2>/dev/null | sed -n 's/^ *sample  *//p')" "$2: the event log has as many samples"
 	report=$(opreport --session-dir="$1" -l -n 2>/dev/null | awk '$1 ~ /^[0-9]+$/ { n += $1 } END { print n + 0 }')
 	is "$all" "$report" "$2: the symbol view has as many samples as there are"
 	report=$(opreport --session-dir="$1" -n 2>/dev/null | awk '/^ *[0-9]+ / && !/^ {3,}\t/ && !/\t/ { n += $1 } END { print n + 0 }')
@@ -36,7 +34,7 @@ else
 	for jdk in $(workload_jdks); do
 		export JAVA_HOME=$jdk
 		workload_javac "$work" || { skip "no javac workload with $jdk"; continue; }
-		(cd "$WORKLOAD_CWD" && operf -d "$work/s-${jdk##*/}" "${WORKLOAD[@]}") >"$work/out" 2>"$work/err"
+		(cd "$WORKLOAD_CWD" && operf --keep-log -d "$work/s-${jdk##*/}" "${WORKLOAD[@]}") >"$work/out" 2>"$work/err"
 		is 0 $? "javac of ${jdk##*/}: status"
 		named "$work/s-${jdk##*/}" "javac of ${jdk##*/}"
 		rm -rf "${work:?}/javac-${jdk##*/}"
